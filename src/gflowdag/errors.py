@@ -1,0 +1,35 @@
+"""Errors that speak to the user: what was wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class GFlowDAGError(Exception):
+    """Anything that the user can put right; the command line prints it without a traceback."""
+
+
+class DataError(GFlowDAGError, ValueError):
+    """The table cannot be used as it is."""
+
+
+class KnowledgeError(GFlowDAGError, ValueError):
+    """The prior knowledge contradicts itself or names unknown variables."""
+
+
+class ScoreError(GFlowDAGError, ValueError):
+    """The score or prior does not fit the data, or its parameters are out of range."""
+
+
+class TooLargeError(GFlowDAGError, ValueError):
+    """The problem does not fit in the time or memory that the user allowed."""
+
+
+class MissingExtraError(GFlowDAGError, ImportError):
+    """An optional package is not installed; the message names the pip command."""
+
+
+class FileFormatError(GFlowDAGError, ValueError):
+    """A file is damaged, of another kind, or written by a newer version."""
+
+
+class TrainingError(GFlowDAGError, RuntimeError):
+    """Training stopped: divergence, or a run that cannot be resumed."""
