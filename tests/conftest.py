@@ -1,0 +1,29 @@
+"""Test settings: a persistent compilation cache, single-threaded pools, and where the real data are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("MPLBACKEND", "Agg")
+_SHARED = ROOT.parent / "shared" / "data"
+if "GFLOWDAG_DATA" not in os.environ and _SHARED.is_dir():
+    os.environ["GFLOWDAG_DATA"] = str(_SHARED)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder with the real data; its absence is an error in CI and a skip elsewhere."""
+    folder = os.environ.get("GFLOWDAG_DATA")
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    message = "real data not found: point GFLOWDAG_DATA at the folder that holds them"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
