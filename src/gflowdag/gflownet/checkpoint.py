@@ -1,0 +1,106 @@
+"""Checkpoints of a training run: the leaves of its state as one `.npz`, no pickle, whole or absent."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gflowdag.errors import FileFormatError, TrainingError
+from gflowdag.files import atomic_write
+
+SCHEMA = 1
+CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"
+T = TypeVar("T")
+
+
+def save_checkpoint(folder: str | Path, state: Any, fingerprint: str) -> None:
+    """Write the array leaves of `state` to `folder/checkpoint.npz`.
+
+    Typed PRNG keys are stored as their key data. The header carries the schema, the fingerprint of the
+    configuration and the path, shape and dtype of every leaf.
+    """
+    leaves = [(jax.tree_util.keystr(path), _plain(leaf)) for path, leaf in _leaves(state)]
+    header = {"schema": SCHEMA, "fingerprint": fingerprint, "leaves": [_signature(*leaf) for leaf in leaves]}
+    arrays = {f"leaf{i}": array for i, (_, array) in enumerate(leaves)}
+    with atomic_write(Path(folder) / CHECKPOINT, "wb") as stream:
+        np.savez(stream, allow_pickle=False, header=np.array(json.dumps(header)), **arrays)
+
+
+def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
+    """The state in `folder/checkpoint.npz`, in the structure of `like`; None if there is no file.
+
+    Raises:
+        FileFormatError: the file is damaged or was written by another version.
+        TrainingError: the file belongs to another problem or configuration.
+    """
+    path = Path(folder) / CHECKPOINT
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            header = json.loads(str(archive["header"]))
+            arrays = [archive[f"leaf{i}"] for i in range(len(header["leaves"]))]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, json.JSONDecodeError) as error:
+        raise FileFormatError(f"{path} is damaged or no checkpoint: {error}") from error
+    if header.get("schema") != SCHEMA:
+        raise FileFormatError(f"{path} has schema {header.get('schema')}, this version reads {SCHEMA}")
+    expected = [_signature(jax.tree_util.keystr(p), _plain(leaf)) for p, leaf in _leaves(like)]
+    found = [_signature(name, array) for (name, *_), array in zip(header["leaves"], arrays, strict=True)]
+    if header.get("fingerprint") != fingerprint or expected != found:
+        raise TrainingError(
+            f"{path} belongs to a run with other data or other settings: "
+            "resume with those of the first call, or choose another folder"
+        )
+    restored = [_restored(array, leaf) for array, (_, leaf) in zip(arrays, _leaves(like), strict=True)]
+    return jax.tree.unflatten(jax.tree.structure(like), restored)
+
+
+def append_metrics(folder: str | Path, row: dict[str, float]) -> None:
+    """Append one row to `folder/metrics.jsonl`."""
+    path = Path(folder) / METRICS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(row) + "\n")
+
+
+def truncate_metrics(folder: str | Path, step: int) -> None:
+    """Drop the rows of `folder/metrics.jsonl` beyond `step`: a resumed run will write them again."""
+    path = Path(folder) / METRICS
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:  # a line that a killed run did not finish
+            continue
+        if row.get("step", step + 1) <= step:
+            kept.append(line)
+    with atomic_write(path) as stream:
+        stream.writelines(f"{line}\n" for line in kept)
+
+
+def _leaves(tree: Any) -> list[tuple[Any, Any]]:
+    return jax.tree_util.tree_leaves_with_path(tree)
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _plain(leaf: Any) -> np.ndarray:
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _restored(array: np.ndarray, like: Any) -> Any:
+    return jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(like) else jnp.asarray(array)
+
+
+def _signature(name: str, array: np.ndarray) -> list:
+    return [name, list(array.shape), str(array.dtype)]

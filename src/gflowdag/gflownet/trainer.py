@@ -1,0 +1,280 @@
+"""The one training loop of every GFlowNet: it knows gradients, time and files, never the state space.
+
+A *learner* (a state space with its policy and objective) brings two pure functions, `init` and `loss`. The
+loop over iterations runs inside one compiled `while`; the host sees it once a second or so, to report
+progress, to write a checkpoint and to stop a run that has diverged. Every iteration's randomness is
+`fold_in(key, step)`, so the result depends on the seed and the number of iterations alone, not on where the
+run was cut into chunks.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from gflowdag.errors import TrainingError
+from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint, truncate_metrics
+from gflowdag.progress import Progress, silent
+
+_OPEN_END = np.iinfo(np.int32).max  # horizon of a budget run that has not yet chosen its last iteration
+
+
+class Learner(Protocol):
+    """What the trainer asks of a state space. Array leaves of a learner that is a pytree are traced."""
+
+    def init(self, key: Array) -> tuple[Any, Any]:
+        """Fresh `(params, memory)`: what is learnt by gradients, and whatever else the loss carries on."""
+        ...
+
+    def loss(
+        self, params: Any, target: Any, memory: Any, key: Array, step: Array
+    ) -> tuple[Array, tuple[Any, dict]]:
+        """`(loss, (memory, figures))` of one iteration; `target` is an older copy of `params`.
+
+        Figures are scalars; their mean over a chunk goes to the progress and the metrics file.
+        """
+        ...
+
+
+class Options(NamedTuple):
+    """How a learner is optimised: Adam with warm-up, constant rate and a linear cool-down at the end."""
+
+    learning_rate: float = 1e-3
+    warmup: int = 100  # iterations of linear growth of the rate
+    clip: float = 10.0  # largest norm of a gradient
+    target_period: int = 1  # iterations between copies into the target; 1: the target is the present copy
+    cooldown: float = 0.25  # share of the iterations, at the end, in which the rate falls to zero
+    chunk_seconds: float = 1.0  # how often the host looks in
+    checkpoint_seconds: float = 60.0
+    divergence: float = 1e4  # a mean loss this many times that of the first chunk is a divergence
+
+
+class TrainState(NamedTuple):
+    """Everything that an iteration reads and writes: what a checkpoint holds."""
+
+    params: Any
+    target: Any
+    optimizer: Any
+    memory: Any
+    step: Array  # int32 []
+    horizon: Array  # int32 [], number of the last iteration
+
+
+class Trained(NamedTuple):
+    """The outcome of a run."""
+
+    params: Any
+    iterations: int  # giving this number reproduces the run, also one that was given a budget
+    seconds: float  # of this call, compilation included
+    history: list[dict[str, float]]  # one row per chunk: step, seconds, loss, figures
+
+
+def train(
+    learner: Learner,
+    key: Array,
+    *,
+    iterations: int | None = None,
+    budget: float | None = None,
+    options: Options = Options(),  # noqa: B008 (immutable)
+    optimizer: optax.GradientTransformation | None = None,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    fingerprint: str = "",
+    progress: Progress = silent,
+    callback: Callable[[int, Any], None] | None = None,
+) -> Trained:
+    """Train `learner` for a number of iterations or for some time.
+
+    A run with a budget chooses its last iteration when three quarters of the time are gone, so that the
+    cool-down of the learning rate fits; the number it chose is returned and reproduces the run.
+
+    Args:
+        learner: `init` and `loss`, pure.
+        key: typed PRNG key; one key and one number of iterations give one result.
+        iterations: number of gradient steps, or
+        budget: seconds, compilation included. Exactly one of the two.
+        options: of the optimisation.
+        optimizer: gradient transformation *without* the learning rate; by default clipping and Adam.
+        folder: where `checkpoint.npz` and `metrics.jsonl` are written; nothing is written without one.
+        resume: continue from the checkpoint in `folder`, if there is one.
+        fingerprint: of data and configuration; a checkpoint with another one is refused.
+        progress: told `(done, total, loss=…, …)` after every chunk.
+        callback: called with `(step, params)` after every chunk; the params are only valid during the call.
+
+    Raises:
+        TrainingError: the loss is not finite or has diverged. The last checkpoint, written before, stays.
+    """
+    if (iterations is None) == (budget is None):
+        raise TrainingError("training needs either a number of iterations or a budget in seconds, not both")
+    started = time.perf_counter()
+    optimizer = optimizer or optax.chain(optax.clip_by_global_norm(options.clip), optax.scale_by_adam())
+    init_key, loop_key = jax.random.split(key)
+
+    state = _fresh_state(learner, optimizer, init_key, iterations or _OPEN_END)
+    arrays, static = eqx.partition(state, eqx.is_array)
+    if folder is not None:
+        arrays = _prepare_folder(Path(folder), arrays, resume, fingerprint, iterations)
+    run_chunk = _compile(learner, static, optimizer, options, arrays, loop_key)
+
+    clock = _Clock(started, options)
+    history: list[dict[str, float]] = []
+    saved_at, limit = time.perf_counter(), math.inf
+    step, horizon = int(arrays.step), int(arrays.horizon)
+    while step < horizon:
+        size = clock.chunk_size(horizon - step, None if horizon < _OPEN_END else budget)
+        arrays, means = run_chunk(arrays, np.int32(size))
+        figures = {name: float(value) for name, value in jax.device_get(means).items()}  # waits for the chunk
+        step += size
+        clock.chunk_done(size)
+        limit = min(limit, options.divergence * (abs(figures["loss"]) + 1.0))
+        if not figures["loss"] < limit:  # also catches NaN
+            raise TrainingError(_divergence_message(figures["loss"], step, folder))
+
+        history.append({"step": step, "seconds": clock.seconds, **figures})
+        if folder is not None:
+            append_metrics(folder, history[-1])
+        _report(progress, clock, step, horizon, budget, figures)
+        if callback is not None:
+            callback(step, eqx.combine(arrays.params, static.params))
+        if budget is not None and horizon == _OPEN_END and clock.seconds >= (1 - options.cooldown) * budget:
+            horizon = max(step + 1, math.ceil(step / (1 - options.cooldown)))
+            arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
+        if folder is not None and (
+            step >= horizon or time.perf_counter() - saved_at > options.checkpoint_seconds
+        ):
+            save_checkpoint(folder, arrays, fingerprint)
+            saved_at = time.perf_counter()
+    return Trained(eqx.combine(arrays.params, static.params), step, clock.seconds, history)
+
+
+def learning_rate(step: Array, horizon: Array, options: Options) -> Array:
+    """Warm-up, a constant rate, then a linear fall to zero over the last `cooldown` of the horizon."""
+    step, horizon = step.astype(jnp.float32), horizon.astype(jnp.float32)
+    rise = (step + 1.0) / max(options.warmup, 1)
+    fall = (horizon - step) / jnp.maximum(options.cooldown * horizon, 1.0)
+    return options.learning_rate * jnp.clip(jnp.minimum(rise, fall), 0.0, 1.0)
+
+
+def _fresh_state(learner: Learner, optimizer: Any, key: Array, horizon: int) -> TrainState:
+    params, memory = eqx.filter_jit(lambda learner, key: learner.init(key))(learner, key)
+    # The loop's buffers are donated, so no two leaves of the state may share one: hence the copies.
+    target = jax.tree.map(lambda leaf: leaf.copy() if eqx.is_array(leaf) else leaf, params)
+    opt_state = jax.tree.map(
+        lambda leaf: jnp.array(leaf) if eqx.is_array(leaf) else leaf,
+        optimizer.init(eqx.filter(params, eqx.is_inexact_array)),
+    )
+    return TrainState(
+        params, target, opt_state, memory, jnp.zeros((), jnp.int32), jnp.asarray(horizon, jnp.int32)
+    )
+
+
+def _compile(learner, static, optimizer, options: Options, arrays, loop_key: Array):
+    """The compiled chunk `(state, number of iterations) -> (state, mean loss and figures)`."""
+    learner_arrays, learner_static = eqx.partition(learner, eqx.is_array)
+
+    def chunk(learner_arrays, key: Array, arrays: TrainState, size: Array):
+        learner = eqx.combine(learner_arrays, learner_static)
+
+        def one_step(arrays):
+            state = eqx.combine(arrays, static)
+            state, figures = step(learner, optimizer, options, key, state)
+            return eqx.filter(state, eqx.is_array), figures
+
+        def body(_, carry):
+            arrays, sums = carry
+            arrays, figures = one_step(arrays)
+            return arrays, jax.tree.map(jnp.add, sums, figures)
+
+        shapes = jax.eval_shape(one_step, arrays)[1]
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        arrays, sums = jax.lax.fori_loop(0, size, body, (arrays, zeros))
+        return arrays, jax.tree.map(lambda total: total / size, sums)
+
+    compiled = jax.jit(chunk, donate_argnums=2).lower(learner_arrays, loop_key, arrays, np.int32(1)).compile()
+    return lambda arrays, size: compiled(learner_arrays, loop_key, arrays, size)
+
+
+def step(
+    learner: Learner, optimizer: optax.GradientTransformation, options: Options, key: Array, state: TrainState
+) -> tuple[TrainState, dict[str, Array]]:
+    """One iteration: gradient, optimiser, target copy."""
+    objective = eqx.filter_value_and_grad(learner.loss, has_aux=True)
+    (loss, (memory, figures)), gradient = objective(
+        state.params, state.target, state.memory, jax.random.fold_in(key, state.step), state.step
+    )
+    updates, opt_state = optimizer.update(
+        gradient, state.optimizer, eqx.filter(state.params, eqx.is_inexact_array)
+    )
+    rate = learning_rate(state.step, state.horizon, options)
+    params = eqx.apply_updates(state.params, jax.tree.map(lambda u: (-rate * u).astype(u.dtype), updates))
+    copy = (state.step + 1) % options.target_period == 0
+    target = jax.tree.map(
+        lambda new, old: jnp.where(copy, new, old) if eqx.is_array(new) else new, params, state.target
+    )
+    figures = {"loss": loss, **figures}
+    figures = {name: jnp.asarray(value, jnp.float32) for name, value in figures.items()}
+    return TrainState(params, target, opt_state, memory, state.step + 1, state.horizon), figures
+
+
+class _Clock:
+    """Wall-clock time of a run, and from it the size of the next chunk."""
+
+    def __init__(self, started: float, options: Options):
+        self._started, self._options = started, options
+        self._previous = time.perf_counter()
+        self._size, self.iterations_per_second = 1, 0.0
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    def chunk_size(self, remaining: int, budget: float | None) -> int:
+        wanted = self._options.chunk_seconds
+        if budget is not None:  # look in at the moment at which the last iteration is to be chosen
+            wanted = min(wanted, max((1 - self._options.cooldown) * budget - self.seconds, 0.0))
+        size = math.ceil(wanted * self.iterations_per_second)
+        return int(min(max(size, 1), 8 * self._size, remaining))
+
+    def chunk_done(self, size: int) -> None:
+        now = time.perf_counter()
+        self.iterations_per_second = size / max(now - self._previous, 1e-6)
+        self._previous, self._size = now, size
+
+
+def _prepare_folder(folder: Path, arrays, resume: bool, fingerprint: str, iterations: int | None):
+    """The state of the checkpoint in `folder` when resuming, else `arrays`; metrics cut to that point."""
+    loaded = load_checkpoint(folder, arrays, fingerprint) if resume else None
+    if loaded is not None:
+        arrays = loaded
+        if iterations is not None and int(arrays.horizon) != iterations:
+            raise TrainingError(
+                f"the run in {folder} was planned for {int(arrays.horizon)} iterations, not {iterations}: "
+                "resume it with the same number, or start a new run"
+            )
+    truncate_metrics(folder, int(arrays.step))
+    return arrays
+
+
+def _report(
+    progress: Progress, clock: _Clock, step: int, horizon: int, budget: float | None, figures: dict
+) -> None:
+    rate = {"it/s": clock.iterations_per_second}
+    if budget is None:
+        progress(step, horizon, **figures, **rate)
+    else:
+        progress(min(clock.seconds, budget), budget, **figures, **rate)
+
+
+def _divergence_message(loss: float, step: int, folder: str | Path | None) -> str:
+    kept = f"; the last good checkpoint is in {folder}" if folder is not None else ""
+    return f"training diverged at iteration {step} (mean loss {loss:.3g}){kept}. Lower the learning rate."
