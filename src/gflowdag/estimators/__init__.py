@@ -1,0 +1,73 @@
+"""The estimators, their registry, and `fit`: one name on the surface for each method."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from gflowdag.errors import GFlowDAGError
+
+if TYPE_CHECKING:
+    from gflowdag.estimators.base import StructureLearner
+    from gflowdag.posterior import Posterior
+
+# Method name -> (module, class). A new method is one file and one line here.
+REGISTRY = {
+    "exact": ("exact", "ExactPosterior"),
+    "dag-gflownet": ("dag_gflownet", "DAGGFlowNet"),
+    "order-gflownet": ("order_gflownet", "OrderGFlowNet"),
+    "order-mcmc": ("order_mcmc", "OrderMCMC"),
+    "mc3": ("mc3", "MC3"),
+    "gadget": ("gadget", "Gadget"),
+    "bootstrap-ges": ("bootstrap", "BootstrapGES"),
+    "bootstrap-pc": ("bootstrap", "BootstrapPC"),
+    "dibs": ("dibs", "DiBS"),
+    "bcd-nets": ("bcd_nets", "BCDNets"),
+    "auto": ("auto", "AutoPosterior"),
+}
+_CLASSES = {name: module for module, name in REGISTRY.values()}
+
+__all__ = ["REGISTRY", "estimator_class", "fit", *sorted(_CLASSES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
+
+
+def estimator_class(method: str) -> type[StructureLearner]:
+    """The estimator of a method by its command-line name, e.g. `"order-gflownet"`."""
+    if method not in REGISTRY:
+        raise GFlowDAGError(f"unknown method {method!r}: choose one of {', '.join(REGISTRY)}")
+    module, name = REGISTRY[method]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def fit(
+    X: Any,
+    *,
+    method: str = "auto",
+    score: str = "auto",
+    prior: Any = "uniform",
+    knowledge: Any = None,
+    interventions: Any = None,
+    random_state: Any = 0,
+    **options: Any,
+) -> Posterior:
+    """The posterior over the graphs that could have produced the table `X`.
+
+    Args:
+        X: `Dataset`, pandas or polars DataFrame, or array, shape [rows, variables].
+        method: `"auto"` is exact where that is possible, and says what it did where it is not.
+        score: `"auto"`, `"bge"` (continuous) or `"bde"` (discrete).
+        prior: structure prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`.
+        knowledge: a `Knowledge` object.
+        interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
+        random_state: seed.
+        **options: further parameters of the method's estimator.
+    """
+    estimator = estimator_class(method)(
+        score=score, prior=prior, knowledge=knowledge, random_state=random_state, **options
+    )
+    return estimator.fit(X, interventions=interventions).posterior_

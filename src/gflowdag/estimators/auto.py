@@ -1,0 +1,54 @@
+"""`method="auto"`: the best answer that is within reach, and which one that was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.exact import ExactPosterior
+from gflowdag.posterior import Posterior
+from gflowdag.progress import Progress
+from gflowdag.score import Score
+
+# An order GFlowNet below this effective sample size, or above this Pareto k, hands over to order MCMC.
+MINIMAL_ESS = 0.05
+MAXIMAL_PARETO_K = 0.7
+
+
+class AutoPosterior(StructureLearner):
+    """Exact where that is possible; else the order GFlowNet; else, where its weights fail, order MCMC.
+
+    The diagnostics name the method that answered and why (`chosen`).
+    """
+
+    method = "auto"
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        exact = self._with_my_parameters(ExactPosterior)
+        d = score.num_variables
+        if d <= exact.max_variables:
+            reason = f"{d} variables are within reach of the exact posterior"
+            return _chosen(exact._infer(score, seed, progress), reason)
+
+        from gflowdag.estimators.order_gflownet import OrderGFlowNet
+        from gflowdag.estimators.order_mcmc import OrderMCMC
+
+        learnt = self._with_my_parameters(OrderGFlowNet)._infer(score, seed, progress)
+        figures = learnt.diagnostics()
+        if figures["ess"] >= MINIMAL_ESS and figures["pareto_k"] <= MAXIMAL_PARETO_K:
+            return _chosen(learnt, f"{d} variables are too many for the exact posterior")
+        reason = (
+            f"the order GFlowNet's weights do not vouch for it (effective sample size {figures['ess']:.1%}, "
+            f"Pareto k {figures['pareto_k']:.2f})"
+        )
+        return _chosen(self._with_my_parameters(OrderMCMC)._infer(score, seed, progress), reason)
+
+    def _with_my_parameters(self, estimator: type[StructureLearner]) -> StructureLearner:
+        chosen = estimator(**self.get_params())
+        chosen._data = self._data
+        return chosen
+
+
+def _chosen(posterior: Posterior, reason: str) -> Posterior:
+    details = {**posterior.details, "chosen": f"{posterior.method}: {reason}"}
+    return replace(posterior, details=details)

@@ -1,0 +1,99 @@
+"""What every estimator shares: the scikit-learn form, the way from a table to a score, seeds and progress."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from gflowdag.data import Dataset, Knowledge
+from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.posterior import Posterior
+from gflowdag.precision import double_precision
+from gflowdag.progress import Progress, progress_bar
+from gflowdag.score import Score, make_score
+
+
+class StructureLearner(BaseEstimator):
+    """Base of all methods: `fit` a table, then ask `posterior_`.
+
+    A method is a subclass with `method`, its own parameters, and `_infer`.
+
+    Args:
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
+        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        knowledge: required and forbidden edges, tiers, maximum number of parents.
+        standardize: scale continuous columns to mean 0 and standard deviation 1.
+        num_samples: number of graphs to return.
+        random_state: seed; the same seed gives the same samples.
+        verbose: show progress.
+    """
+
+    method: str = "abstract"
+    supports_interventions: bool = True
+
+    def __init__(
+        self,
+        *,
+        score: str = "auto",
+        prior: Any = "uniform",
+        knowledge: Knowledge | None = None,
+        standardize: bool = True,
+        num_samples: int = 1000,
+        random_state: int | np.random.Generator | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.score = score
+        self.prior = prior
+        self.knowledge = knowledge
+        self.standardize = standardize
+        self.num_samples = num_samples
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @double_precision
+    def fit(self, X: Any, y: Any = None, *, interventions: Any = None) -> Self:
+        """Infer the posterior over the graphs that could have produced `X`.
+
+        Args:
+            X: `Dataset`, pandas or polars DataFrame, or array, shape [rows, variables].
+            y: ignored, present for scikit-learn.
+            interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
+        """
+        data = self._dataset(X, interventions)
+        if data.intervened is not None and not self.supports_interventions:
+            raise DataError(
+                f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a method "
+                "that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
+            )
+        score = make_score(data, score=self.score, prior=self.prior, knowledge=data.knowledge)
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        self._data = data
+        started = time.perf_counter()
+        with progress_bar(self.method, enabled=self.verbose) as progress:
+            posterior = self._infer(score, seed, progress)
+        figures = {"seconds": time.perf_counter() - started, "notes": list(data.notes)}
+        self.posterior_ = replace(posterior, details={**posterior.details, **figures})
+        self.score_ = score
+        self.n_features_in_ = data.num_variables
+        self.feature_names_in_ = np.array(data.names, dtype=object)
+        return self
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        raise NotImplementedError
+
+    def _dataset(self, X: Any, interventions: Any) -> Dataset:
+        if not isinstance(X, Dataset):
+            return Dataset.coerce(
+                X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
+            )
+        if interventions is not None:
+            raise DataError("give `interventions` either to the Dataset or to fit, not to both")
+        if self.knowledge is None:
+            return X
+        if X.knowledge is not None and X.knowledge != self.knowledge:
+            raise KnowledgeError("the Dataset and the estimator carry different knowledge: give it once")
+        return replace(X, knowledge=self.knowledge)

@@ -1,0 +1,257 @@
+"""`Posterior`: the answer of every method — weighted DAG samples, marginals, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+
+from gflowdag.graph.closure import transitive_closure
+from gflowdag.graph.features import markov_blanket_features, path_features
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A distribution over directed acyclic graphs, as weighted samples and, where known, exact marginals.
+
+    In every matrix rows are sources: entry `[i, j]` is about the edge `i → j`.
+
+    Attributes:
+        samples: sampled graphs, bool [n, d, d].
+        names: variable names, in the order of the matrices.
+        method: name of the method that made it.
+        log_weights: unnormalised log importance weights [n]; zeros for equally weighted samples.
+        log_scores: log prior + log marginal likelihood of each sample [n], or None.
+        marginals: edge probabilities [d, d] that the method computed without sampling noise from drawing
+            graphs (exact, or Rao–Blackwellised), or None to estimate them from the samples.
+        best_graph: the graph of highest score the method knows, bool [d, d], or None for the best sample.
+        log_evidence: log of the sum of prior × likelihood over all graphs, or None where unknown.
+        log_evidence_error: its standard error; 0 where exact.
+    """
+
+    samples: np.ndarray
+    names: Sequence[str]
+    method: str = "samples"
+    log_weights: np.ndarray = None  # type: ignore[assignment]
+    log_scores: np.ndarray | None = None
+    marginals: np.ndarray | None = None
+    best_graph: np.ndarray | None = None
+    log_evidence: float | None = None
+    log_evidence_error: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        samples = np.asarray(self.samples, dtype=bool)
+        n, d = samples.shape[0], len(self.names)
+        if samples.shape != (n, d, d) or n == 0:
+            raise ValueError(f"samples must be [n, {d}, {d}] with n ≥ 1, got {samples.shape}")
+        weights = np.zeros(n) if self.log_weights is None else np.asarray(self.log_weights, dtype=np.float64)
+        if weights.shape != (n,) or np.isnan(weights).any() or not np.isfinite(weights).any():
+            raise ValueError("log_weights must be n numbers, not all −inf and none NaN")
+        set_ = object.__setattr__
+        set_(self, "samples", samples)
+        set_(self, "names", tuple(str(name) for name in self.names))
+        set_(self, "log_weights", weights)
+
+    # -- sizes ---------------------------------------------------------------------------------------------
+
+    @property
+    def num_samples(self) -> int:
+        return len(self.samples)
+
+    @property
+    def num_variables(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Normalised weights [n], summing to one."""
+        return np.exp(self.log_weights - logsumexp(self.log_weights))
+
+    def diagnostics(self) -> dict[str, Any]:
+        """How far to trust this: `verdict`, `explanation`, then the figures behind them.
+
+        The verdict is `"exact"`, `"trusted"`, `"not converged"` or `"unverified"`.
+        """
+        default = {"verdict": "unverified", "explanation": "Nothing vouches for these samples."}
+        return {**default, **self.details}
+
+    # -- features ------------------------------------------------------------------------------------------
+
+    def edge_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
+        """Probability of each edge `i → j` (row i, column j).
+
+        Args:
+            weighted: the best estimate the method has. `False` gives the raw frequencies in the samples.
+        """
+        if weighted and self.marginals is not None:
+            return self._frame(self.marginals)
+        return self._frame(self._mean(self.samples, weighted))
+
+    def path_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
+        """Probability of a directed path from i (row) to j (column)."""
+        return self._frame(self._mean(path_features(self.samples), weighted))
+
+    def markov_blanket_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
+        """Probability that i (row) is in the Markov blanket of j (column); symmetric."""
+        return self._frame(self._mean(markov_blanket_features(self.samples), weighted))
+
+    def standard_errors(self, features: np.ndarray, *, weighted: bool = True) -> np.ndarray:
+        """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].
+
+        Samples are taken as independent; for a Markov chain `effective_samples` in the diagnostics widens it.
+        """
+        w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
+        mean = np.tensordot(w, features, axes=1)
+        error = np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1))
+        effective = self.diagnostics().get("effective_samples")
+        return error * (np.sqrt(max(self.num_samples / effective, 1.0)) if effective else 1.0)
+
+    def edge_errors(self) -> np.ndarray:
+        """Monte-Carlo standard error of each edge probability [d, d]; zero where they are exact."""
+        if self.diagnostics()["verdict"] == "exact":
+            return np.zeros((self.num_variables, self.num_variables))
+        given = self.details.get("edge_errors")
+        return np.asarray(given) if given is not None else self.standard_errors(self.samples)
+
+    def edge_table(self) -> pd.DataFrame:
+        """Every pair of variables, the more probable direction first, most probable edge on top.
+
+        Columns: `source`, `target`, `probability` of source → target, `reverse` of target → source, `absent`
+        of no edge between them, and `error`, the Monte-Carlo standard error of `probability`.
+        """
+        p, error = self.edge_probabilities().to_numpy(), self.edge_errors()
+        i, j = np.triu_indices(self.num_variables, 1)
+        swap = p[j, i] > p[i, j]
+        i, j = np.where(swap, j, i), np.where(swap, i, j)
+        names = np.array(self.names, dtype=object)
+        table = pd.DataFrame(
+            {
+                "source": names[i],
+                "target": names[j],
+                "probability": p[i, j],
+                "reverse": p[j, i],
+                "absent": np.clip(1 - p[i, j] - p[j, i], 0, 1),
+                "error": error[i, j],
+            }
+        )
+        return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    # -- graphs --------------------------------------------------------------------------------------------
+
+    def map_graph(self) -> pd.DataFrame:
+        """The graph of highest posterior probability that the method knows, bool [source, target]."""
+        if self.best_graph is not None:
+            return self._frame(np.asarray(self.best_graph, dtype=bool))
+        if self.log_scores is not None:
+            return self._frame(self.samples[int(np.argmax(self.log_scores))])
+        _, first, mass = self._unique()
+        return self._frame(self.samples[first[int(np.argmax(mass))]])
+
+    def consensus_graph(self, threshold: float = 0.5) -> pd.DataFrame:
+        """The edges whose probability exceeds `threshold`, as a DAG, bool [source, target].
+
+        Edges are taken from the most probable down; one that would close a cycle is left out.
+        """
+        p = self.edge_probabilities().to_numpy()
+        graph = np.zeros(p.shape, dtype=bool)
+        reach = np.eye(len(p), dtype=bool)
+        for flat in np.argsort(-p, axis=None, kind="stable"):
+            i, j = divmod(int(flat), len(p))
+            if p[i, j] <= threshold:
+                break
+            if not reach[j, i]:
+                graph[i, j] = True
+                reach = transitive_closure(graph) | np.eye(len(p), dtype=bool)
+        return self._frame(graph)
+
+    def equivalence_classes(self, top: int | None = 10) -> pd.DataFrame:
+        """Markov equivalence classes by probability.
+
+        Columns: `probability`, `num_graphs` (distinct DAGs of the class among the samples), `num_edges`, `log_score` of its best
+        sampled member, and `sample`, the index of that member.
+        """
+        from gflowdag.graph.equivalence import class_keys
+
+        _, first, mass = self._unique()
+        keys = np.asarray(class_keys(self.samples[first]), dtype=object)
+        score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
+        rows = pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first})
+        groups = rows.groupby("key", sort=False)
+        best = rows.loc[groups["score"].idxmax()].set_index("key")
+        table = pd.DataFrame({"probability": groups["mass"].sum(), "num_graphs": groups.size()})
+        table["num_edges"] = self.samples[best.loc[table.index, "sample"]].sum(axis=(1, 2))
+        table["log_score"] = best.loc[table.index, "score"] if self.log_scores is not None else np.nan
+        table["sample"] = best.loc[table.index, "sample"]
+        table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+        return table if top is None else table.head(top)
+
+    def resample(self, num_samples: int, random_state: int | np.random.Generator | None = None) -> Posterior:
+        """Equally weighted samples, drawn with replacement in proportion to the weights."""
+        index = np.random.default_rng(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
+        scores = None if self.log_scores is None else self.log_scores[index]
+        return replace(self, samples=self.samples[index], log_weights=np.zeros(num_samples), log_scores=scores)
+
+    def to_networkx(self, k: int | None = None) -> nx.DiGraph:
+        """Sample `k` as a networkx graph; without `k`, every possible edge with its `probability`."""
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        p = self.edge_probabilities().to_numpy()
+        present = p > 0 if k is None else self.samples[k]
+        for i, j in np.argwhere(present):
+            graph.add_edge(self.names[i], self.names[j], probability=float(p[i, j]))
+        return graph
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write everything, the verdict included, to one `.npz` file (no pickle)."""
+        from gflowdag.archive import write_posterior
+
+        write_posterior(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Posterior:
+        """Read what `save` wrote; a damaged or foreign file is refused. Safe on files from strangers."""
+        from gflowdag.archive import read_posterior
+
+        return read_posterior(path)
+
+    def report(self, path: str | Path, **context: Any) -> Path:
+        """Write a self-contained HTML report and return its path."""
+        from gflowdag.report import write_report
+
+        return write_report(self, path, **context)
+
+    def __repr__(self) -> str:
+        evidence = "" if self.log_evidence is None else f", log evidence {self.log_evidence:.3f}"
+        return (
+            f"<Posterior over {self.num_variables} variables by {self.method}: {self.num_samples} samples"
+            f"{evidence}, {self.diagnostics()['verdict']}>"
+        )
+
+    # -- details -------------------------------------------------------------------------------------------
+
+    def _frame(self, values: np.ndarray) -> pd.DataFrame:
+        source, target = pd.Index(self.names, name="source"), pd.Index(self.names, name="target")
+        return pd.DataFrame(values, index=source, columns=target)
+
+    def _mean(self, features: np.ndarray, weighted: bool) -> np.ndarray:
+        return np.tensordot(self.weights, features, axes=1) if weighted else features.mean(axis=0)
+
+    def _unique(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Distinct graphs as packed bits, the index of the first sample of each, and its mass."""
+        packed = np.packbits(self.samples.reshape(self.num_samples, -1), axis=1)
+        unique, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        return unique, first, np.bincount(inverse.ravel(), weights=self.weights)
