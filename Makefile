@@ -1,0 +1,31 @@
+# Everything runs in a virtual environment of its own; python3 and make are all it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export JAX_PLATFORMS ?= cpu
+
+.PHONY: demo test test-all lint bench clean
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)  ## the posterior of the Sachs cytometry data, a table, and a report to open
+	$(BIN)/gflowdag demo
+
+test: $(STAMP)  ## the test suite, without the long checks
+	$(BIN)/python -m pytest
+
+test-all: $(STAMP)  ## every test, minutes to an hour
+	$(BIN)/python -m pytest -m ""
+
+lint: $(STAMP)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+bench: $(STAMP)  ## all benchmark cases, small
+	$(BIN)/python benchmarks/run.py --quick
+
+clean:
+	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache dist build
