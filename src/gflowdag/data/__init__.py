@@ -1,0 +1,8 @@
+"""Tables, what is known about them, and where they come from."""
+
+from __future__ import annotations
+
+from gflowdag.data.dataset import Dataset
+from gflowdag.data.knowledge import Constraints, Knowledge
+
+__all__ = ["Constraints", "Dataset", "Knowledge"]

@@ -1,0 +1,224 @@
+"""Prior knowledge: edges that must be there, edges that cannot be, tiers, and a limit on the parents."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gflowdag.data.wording import unknown_name
+from gflowdag.errors import KnowledgeError
+from gflowdag.graph.closure import transitive_closure
+
+_REGEX = "re:"
+
+
+class Constraints(NamedTuple):
+    """Knowledge about `d` named variables, as every method reads it."""
+
+    required: np.ndarray  # bool [d, d], rows are sources
+    forbidden: np.ndarray  # bool [d, d]: the diagonal, what the user forbids, what closes a required cycle
+    max_parents: int | None
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known about the graph before seeing the data; it holds in every graph that any method returns.
+
+    A variable is written as its exact name. An entry that starts with `re:` is a regular expression that must
+    match a *whole* name, and stands for every variable that it matches: `("re:gene_.*", "outcome")` is one edge
+    for each gene.
+
+    Args:
+        required: edges `(source, target)` that are in every graph.
+        forbidden: edges `(source, target)` that are in no graph.
+        tiers: groups of variables, causes first. An edge from a later tier to an earlier one is forbidden; edges
+            inside a tier and edges of variables that are in no tier are free.
+        max_parents: the largest number of parents of a variable, required ones included.
+
+    Raises:
+        KnowledgeError: an entry is not of that form (contradictions are found by `resolve`).
+    """
+
+    required: Sequence[tuple[str, str]] = ()
+    forbidden: Sequence[tuple[str, str]] = ()
+    tiers: Sequence[Sequence[str]] = ()
+    max_parents: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "required", _as_edges(self.required, "required"))
+        object.__setattr__(self, "forbidden", _as_edges(self.forbidden, "forbidden"))
+        object.__setattr__(self, "tiers", _as_tiers(self.tiers))
+        limit = self.max_parents
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0
+        ):
+            raise KnowledgeError(f"max_parents must be a whole number, 0 or more, or None; got {limit!r}.")
+        object.__setattr__(self, "max_parents", None if limit is None else int(limit))
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Knowledge:
+        """Read knowledge from a TOML file with any of the keys of this class.
+
+        For example::
+
+            required = [["PKC", "Raf"]]
+            forbidden = [["Akt", "re:PIP.*"]]
+            tiers = [["age", "sex"], ["re:gene_.*"], ["outcome"]]
+            max_parents = 4
+        """
+        path = Path(path)
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise KnowledgeError(f"Cannot read the knowledge file {path}: {error.strerror}.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise KnowledgeError(f"{path} is not a TOML file: {error}.") from error
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Knowledge:
+        """The inverse of `to_dict`; unknown keys are refused, for a misspelt key would silently allow everything."""
+        keys = ("required", "forbidden", "tiers", "max_parents")
+        for key in content:
+            if key not in keys:
+                raise KnowledgeError(f"Unknown key {key!r} in the knowledge; the keys are {', '.join(keys)}.")
+        return cls(**content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, for a configuration file."""
+        return {
+            "required": [list(edge) for edge in self.required],
+            "forbidden": [list(edge) for edge in self.forbidden],
+            "tiers": [list(tier) for tier in self.tiers],
+            "max_parents": self.max_parents,
+        }
+
+    def resolve(self, names: Sequence[str]) -> Constraints:
+        """Turn names into masks over the variables `names`.
+
+        Raises:
+            KnowledgeError: an entry matches no variable, or the constraints contradict each other: an edge both
+                required and forbidden, required edges that form a cycle or run against the tiers, more required
+                parents than `max_parents`.
+        """
+        names = list(names)
+        required = _edge_mask(self.required, names)
+        forbidden = _edge_mask(self.forbidden, names)
+        backwards = self._against_tiers(names)
+
+        if (self_loops := required.diagonal()).any():
+            raise KnowledgeError(
+                f"A variable cannot cause itself: {_listed(np.diag(self_loops), names)} is required."
+            )
+        if (both := required & forbidden).any():
+            raise KnowledgeError(
+                f"Required and forbidden at the same time: {_listed(both, names)}. Remove one of the two entries."
+            )
+        if (both := required & backwards).any():
+            raise KnowledgeError(
+                f"Required against the tiers: {_listed(both, names)}. Put the source in the same tier as the target "
+                "or an earlier one, or remove the requirement."
+            )
+        reached = transitive_closure(required)
+        if (on_cycle := required & reached.T).any():
+            raise KnowledgeError(
+                f"The required edges form a cycle: {_listed(on_cycle, names)}. Remove one of them."
+            )
+        self._check_max_parents(required, names)
+
+        forbidden |= backwards | reached.T | np.eye(len(names), dtype=bool)
+        return Constraints(required, forbidden, self.max_parents)
+
+    def _against_tiers(self, names: list[str]) -> np.ndarray:
+        """Edges from a later tier to an earlier one, bool [d, d]."""
+        tier_of = np.full(len(names), -1)
+        for tier, entries in enumerate(self.tiers):
+            for entry in entries:
+                for index in _matches(entry, names):
+                    if tier_of[index] not in (-1, tier):
+                        raise KnowledgeError(
+                            f"{names[index]!r} is in tier {tier_of[index] + 1} and in tier {tier + 1}. "
+                            "A variable belongs to one tier."
+                        )
+                    tier_of[index] = tier
+        placed = tier_of >= 0
+        return (tier_of[:, None] > tier_of[None, :]) & placed[:, None] & placed[None, :]
+
+    def _check_max_parents(self, required: np.ndarray, names: list[str]) -> None:
+        if self.max_parents is None:
+            return
+        for target in np.flatnonzero(required.sum(axis=0) > self.max_parents):
+            parents = np.zeros_like(required)
+            parents[:, target] = required[:, target]
+            raise KnowledgeError(
+                f"{names[target]!r} has {parents.sum()} required parents, more than max_parents = "
+                f"{self.max_parents}: {_listed(parents, names)}. Raise max_parents or require fewer edges."
+            )
+
+
+def _as_edges(edges: Any, key: str) -> tuple[tuple[str, str], ...]:
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise KnowledgeError(f"`{key}` is a list of edges (source, target); got {edges!r}.")
+    result = []
+    for edge in edges:
+        is_pair = isinstance(edge, Sequence) and not isinstance(edge, str) and len(edge) == 2
+        if not is_pair or not all(isinstance(end, str) for end in edge):
+            raise KnowledgeError(
+                f"`{key}` is a list of edges (source, target), two names each; got {edge!r}."
+            )
+        result.append((str(edge[0]), str(edge[1])))
+    return tuple(result)
+
+
+def _as_tiers(tiers: Any) -> tuple[tuple[str, ...], ...]:
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise KnowledgeError(f"`tiers` is a list of lists of names, causes first; got {tiers!r}.")
+    result = []
+    for tier in tiers:
+        if isinstance(tier, str) or not isinstance(tier, Iterable):
+            raise KnowledgeError(
+                f"Every tier is a list of names; got {tier!r}: write [{tier!r}] for a tier of one."
+            )
+        tier = tuple(tier)
+        if not all(isinstance(entry, str) for entry in tier):
+            raise KnowledgeError(f"Every tier is a list of names; got {tier!r}.")
+        result.append(tier)
+    return tuple(result)
+
+
+def _matches(entry: str, names: list[str]) -> list[int]:
+    """Positions of the variables that `entry` stands for, at least one."""
+    if not entry.startswith(_REGEX):
+        if entry not in names:
+            raise KnowledgeError(unknown_name(entry, names))
+        return [names.index(entry)]
+    try:
+        pattern = re.compile(entry.removeprefix(_REGEX))
+    except re.error as error:
+        raise KnowledgeError(f"{entry!r} is not a regular expression: {error}.") from error
+    found = [index for index, name in enumerate(names) if pattern.fullmatch(name)]
+    if not found:
+        raise KnowledgeError(f"No variable matches {entry!r}; the expression must match the whole name.")
+    return found
+
+
+def _edge_mask(edges: Iterable[tuple[str, str]], names: list[str]) -> np.ndarray:
+    mask = np.zeros((len(names), len(names)), dtype=bool)
+    for source, target in edges:
+        is_pattern = source.startswith(_REGEX) or target.startswith(_REGEX)
+        for i in _matches(source, names):
+            for j in _matches(target, names):
+                if i != j or not is_pattern:  # patterns that overlap do not ask for self-loops
+                    mask[i, j] = True
+    return mask
+
+
+def _listed(mask: np.ndarray, names: list[str], limit: int = 8) -> str:
+    edges = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(mask)]
+    return ", ".join(edges[:limit]) + (f" and {len(edges) - limit} more" if len(edges) > limit else "")

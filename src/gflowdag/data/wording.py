@@ -1,0 +1,21 @@
+"""Fragments of the sentences in which this room speaks to the user."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def shown(values: Iterable[Any], limit: int = 6) -> str:
+    """The first few of `values`, separated by commas."""
+    values = list(values)
+    return ", ".join(map(str, values[:limit])) + (", …" if len(values) > limit else "")
+
+
+def unknown_name(name: str, names: Sequence[str]) -> str:
+    """Sentence for a name that is none of `names`, with the nearest ones."""
+    near = difflib.get_close_matches(str(name), names, n=3)
+    if near:
+        return f"There is no variable {name!r}; did you mean {' or '.join(map(repr, near))}?"
+    return f"There is no variable {name!r}; the variables are {shown(names, 12)}."
