@@ -1,0 +1,344 @@
+"""The command line: thin, typed, and quick to start (everything heavy is imported inside a command)."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gflowdag.data import Dataset
+    from gflowdag.posterior import Posterior
+
+app = typer.Typer(
+    name="gflowdag",
+    help="The posterior over the directed acyclic graphs that could have produced your table.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Prior(StrEnum):
+    uniform = "uniform"
+    erdos_renyi = "erdos-renyi"
+    edge = "edge"
+    fair = "fair"
+
+
+class ScoreName(StrEnum):
+    auto = "auto"
+    bge = "bge"
+    bde = "bde"
+
+
+class Question(StrEnum):
+    edge = "edge"
+    path = "path"
+    blanket = "blanket"
+
+
+class Format(StrEnum):
+    csv = "csv"
+    graphml = "graphml"
+    dot = "dot"
+    json = "json"
+
+
+Table = Annotated[str, typer.Argument(help="CSV file with a header row, or the name of a built-in data set.")]
+RunFolder = Annotated[Path, typer.Argument(help="Run folder, or a posterior.npz file.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Interventions = Annotated[
+    str | None, typer.Option(help="Column that names the variable set from outside in each row (empty: none).")
+]
+InterventionBase = Annotated[
+    int | None, typer.Option(help="The interventions column holds numbers counted from this base.")
+]
+KnowledgeFile = Annotated[Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")]
+Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
+Discretize = Annotated[str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")]
+Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+
+
+@app.command()
+def demo(
+    out: Annotated[Path | None, typer.Option(help="Run folder.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """The posterior of the Sachs cytometry data (853 cells, 11 proteins), with a report."""
+    fit("sachs", out=out, quiet=quiet)
+
+
+@app.command()
+def fit(
+    data: Table,
+    method: Annotated[str, typer.Option(help="auto, exact, dag-gflownet, order-gflownet, order-mcmc, mc3, …")] = "auto",
+    score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
+    prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
+    standardize: Standardize = True,
+    discretize: Discretize = None,
+    missing: Missing = "error",
+    interventions: Interventions = None,
+    intervention_base: InterventionBase = None,
+    knowledge: KnowledgeFile = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 0,
+    budget: Annotated[str | None, typer.Option(help="Time to train: 90s, 10m, 1h.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Number of training iterations.")] = None,
+    preset: Annotated[str | None, typer.Option(help="paper or fast (dag-gflownet).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    json: JSON = False,
+    quiet: Quiet = False,
+) -> None:
+    """Infer the posterior for a table, and write a run folder with a report."""
+    from gflowdag import commands
+
+    config = {
+        "data": data,
+        "method": method,
+        "score": score.value,
+        "prior": prior.value,
+        "standardize": standardize,
+        "discretize": discretize,
+        "missing": missing,
+        "interventions": interventions,
+        "intervention_base": intervention_base,
+        "knowledge": None if knowledge is None else str(knowledge),
+        "samples": samples,
+        "seed": seed,
+        "budget": budget,
+        "iterations": iterations,
+        "preset": preset,
+        "command": "gflowdag " + " ".join(sys.argv[1:]),
+    }
+    posterior, run = commands.run_fit(config, out=out, truth=truth, resume=resume, verbose=not (quiet or json))
+    if json:
+        _print_json(_summary(posterior) | {"run": str(run)})
+    elif not quiet:
+        from gflowdag.console import print_posterior
+
+        console = _console()
+        print_posterior(posterior, console)
+        console.print(f"\nReport: {run / 'report.html'}", soft_wrap=True)
+
+
+@app.command()
+def check(
+    data: Table,
+    interventions: Interventions = None,
+    intervention_base: InterventionBase = None,
+    knowledge: KnowledgeFile = None,
+    discretize: Discretize = None,
+    missing: Missing = "error",
+    json: JSON = False,
+) -> None:
+    """Look at a table before anything is computed: kinds, levels, problems, and what each method would cost."""
+    from gflowdag import commands
+
+    table = commands.load_table(
+        data,
+        interventions=interventions,
+        intervention_base=intervention_base,
+        knowledge=knowledge,
+        discretize=discretize,
+        missing=missing,
+    )
+    facts = commands.describe(table)
+    if json:
+        _print_json(facts)
+    else:
+        commands.print_description(facts, _console())
+
+
+@app.command()
+def query(
+    run: RunFolder,
+    question: Annotated[Question, typer.Argument(help="edge A B, path A B, or blanket A [B].")],
+    source: Annotated[str, typer.Argument(help="Variable.")],
+    target: Annotated[str | None, typer.Argument(help="Second variable.")] = None,
+    json: JSON = False,
+) -> None:
+    """Ask for the probability of an edge, a directed path, or membership in a Markov blanket."""
+    from gflowdag import commands
+
+    rows = commands.answer(_load(run), question.value, source, target)
+    if json:
+        _print_json(rows)
+    else:
+        for row in rows:
+            spread = f" ± {row['error']:.4f}" if row["error"] else ""
+            print(f"{row['statement']}: {row['probability']:.4f}{spread}")
+
+
+@app.command()
+def export(
+    run: RunFolder,
+    to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).")] = None,
+    format: Annotated[Format | None, typer.Option(help="Default: by the file's ending, else csv.")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
+) -> None:
+    """Write the edge probabilities as CSV, GraphML, DOT or JSON."""
+    from gflowdag import commands
+    from gflowdag.files import atomic_write
+
+    suffix = to.suffix.lstrip(".").lower() if to else ""
+    chosen = format.value if format else (suffix if suffix in Format.__members__ else "csv")
+    text = commands.export_text(_load(run), chosen, threshold)
+    if to is None:
+        print(text, end="")
+    else:
+        with atomic_write(to) as stream:
+            stream.write(text)
+
+
+@app.command()
+def report(
+    run: RunFolder,
+    to: Annotated[Path | None, typer.Option(help="File to write (default: report.html in the run folder).")] = None,
+) -> None:
+    """Write the HTML report of a run anew."""
+    from gflowdag import commands
+
+    print(commands.rewrite_report(run, to))
+
+
+@app.command()
+def compare(
+    data: Table,
+    methods: Annotated[str, typer.Option(help="Method names separated by commas.")] = "exact,mc3",
+    truth: Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")] = None,
+    interventions: Interventions = None,
+    intervention_base: InterventionBase = None,
+    knowledge: KnowledgeFile = None,
+    standardize: Standardize = True,
+    samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 0,
+    json: JSON = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run several methods on one table, side by side with the exact posterior where that exists."""
+    from gflowdag import commands
+
+    comparison = commands.run_comparison(
+        commands.load_table(
+            data,
+            interventions=interventions,
+            intervention_base=intervention_base,
+            knowledge=knowledge,
+            standardize=standardize,
+        ),
+        methods=[name.strip() for name in methods.split(",") if name.strip()],
+        truth=commands.load_truth(data, truth),
+        samples=samples,
+        seed=seed,
+        verbose=not (quiet or json),
+    )
+    if json:
+        _print_json(comparison.table().reset_index().to_dict(orient="records"))
+    elif not quiet:
+        comparison.print(_console())
+
+
+@app.command()
+def simulate(
+    to: Annotated[Path, typer.Argument(help="CSV file to write; the true edges go to NAME.truth.csv beside it.")],
+    kind: Annotated[str, typer.Option(help="linear-gaussian or discrete.")] = "linear-gaussian",
+    variables: Annotated[int, typer.Option(min=2, help="Number of variables.")] = 10,
+    rows: Annotated[int, typer.Option(min=2, help="Number of rows.")] = 100,
+    edges_per_node: Annotated[float, typer.Option(min=0, help="Expected edges per variable.")] = 1.0,
+    graph: Annotated[str, typer.Option(help="erdos-renyi or scale-free.")] = "erdos-renyi",
+    seed: Annotated[int, typer.Option(help="Same seed, same table.")] = 0,
+) -> None:
+    """Simulate a table from a random network, with its true graph."""
+    from gflowdag import commands
+
+    for path in commands.run_simulation(to, kind, variables, rows, edges_per_node, graph, seed):
+        print(path)
+
+
+@app.command()
+def datasets(json: JSON = False) -> None:
+    """List the data sets that can be named instead of a file."""
+    from gflowdag.data import list_datasets
+
+    rows = list_datasets()
+    if json:
+        _print_json([{"name": name, "description": text} for name, text in rows.items()])
+        return
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False, show_header=False)
+    for name, text in rows.items():
+        grid.add_row(f"[bold]{name}[/bold]", text)
+    _console().print(grid)
+
+
+@app.command()
+def doctor(json: JSON = False) -> None:
+    """Versions, devices, optional packages and data: what works on this machine."""
+    from gflowdag import commands
+
+    facts = commands.examine_machine()
+    if json:
+        _print_json(facts)
+    else:
+        for name, value in facts.items():
+            print(f"{name:<14} {value}")
+
+
+def main() -> None:
+    """Entry point: errors of the user's making are one line on stderr and exit code 2; Ctrl-C is 130."""
+    from gflowdag.errors import GFlowDAGError
+
+    try:
+        app()
+    except GFlowDAGError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted; what was written stays, and a training run goes on with --resume", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(f"gflowdag: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _load(run: Path) -> Posterior:
+    from gflowdag.posterior import Posterior
+
+    return Posterior.load(run)
+
+
+def _summary(posterior: Posterior) -> dict[str, Any]:
+    return {
+        "method": posterior.method,
+        "names": posterior.names,
+        "log_evidence": posterior.log_evidence,
+        "log_evidence_error": posterior.log_evidence_error,
+        "edges": posterior.edge_table().to_dict(orient="records"),
+        "diagnostics": posterior.diagnostics(),
+    }
+
+
+def _print_json(content: Any) -> None:
+    from gflowdag.files import plain
+
+    print(json_module.dumps(content, default=plain, ensure_ascii=False, indent=2))

@@ -1,0 +1,289 @@
+"""What the commands do, apart from parsing and printing: thin compositions of the library's own surface."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from gflowdag import __version__, runs
+from gflowdag.data import Dataset, Knowledge, is_known_dataset, load_dataset
+from gflowdag.errors import GFlowDAGError
+from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.posterior import Posterior
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def load_table(
+    source: str,
+    *,
+    interventions: str | None = None,
+    intervention_base: int | None = None,
+    knowledge: Path | None = None,
+    standardize: bool = True,
+    discretize: str | None = None,
+    missing: str = "error",
+) -> Dataset:
+    """A CSV file or the name of a built-in data set, as a `Dataset`."""
+    options: dict[str, Any] = {
+        "standardize": standardize,
+        "discretize": discretize,
+        "missing": missing,
+        "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
+    }
+    if is_known_dataset(source) and not Path(source).exists():
+        named = load_dataset(source)
+        return named.dataset(**options)
+    return Dataset.from_csv(
+        source, interventions=interventions, intervention_base=intervention_base, **options
+    )
+
+
+def load_truth(source: str, truth: Path | None) -> pd.DataFrame | None:
+    """The true graph: the file given, else the one that a built-in data set comes with."""
+    if truth is not None:
+        from gflowdag.metrics import read_edges
+
+        return read_edges(truth)
+    if is_known_dataset(source) and not Path(source).exists():
+        return load_dataset(source).truth
+    return None
+
+
+def run_fit(
+    config: dict[str, Any], *, out: Path | None, truth: Path | None, resume: bool, verbose: bool
+) -> tuple[Posterior, Path]:
+    """Fit, and write the run folder. Returns the posterior and the folder."""
+    from gflowdag.estimators import estimator_class
+
+    knowledge = config["knowledge"]
+    data = load_table(
+        config["data"],
+        interventions=config["interventions"],
+        intervention_base=config["intervention_base"],
+        knowledge=None if knowledge is None else Path(knowledge),
+        standardize=config["standardize"],
+        discretize=config["discretize"],
+        missing=config["missing"],
+    )
+    true_graph = load_truth(config["data"], truth)
+    name = f"{Path(config['data']).stem}-{config['method']}"
+    folder = Path(out) if out is not None else runs.free_folder("runs", name)
+    estimator = estimator_class(config["method"])
+    options = _method_options(estimator, config, folder, resume)
+    learner = estimator(
+        score=config["score"],
+        prior=config["prior"],
+        num_samples=config["samples"],
+        random_state=config["seed"],
+        verbose=verbose,
+        **options,
+    )
+    run = runs.Run.start(folder, config | {"data_sha256": data.sha256}, resume=resume)
+    try:
+        posterior = learner.fit(data).posterior_
+        run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
+    except BaseException as error:
+        run.abandon(str(error) or type(error).__name__)
+        raise
+    posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph)
+    return posterior, folder
+
+
+def _method_options(
+    estimator: type, config: dict[str, Any], folder: Path, resume: bool
+) -> dict[str, Any]:
+    """The command line's training options, for the methods that have them."""
+    wanted = {
+        "budget": None if config["budget"] is None else parse_duration(config["budget"]),
+        "iterations": config["iterations"],
+        "preset": config["preset"],
+    }
+    known = estimator().get_params()
+    options = {name: value for name, value in wanted.items() if value is not None}
+    for name in options:
+        if name not in known:
+            raise GFlowDAGError(f"--{name} does not apply to the method {config['method']}")
+    if "folder" in known:
+        options |= {"folder": str(folder), "resume": resume}
+    elif resume:
+        raise GFlowDAGError(f"--resume does not apply to {config['method']}: it has nothing to go on from")
+    return options
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of `"90s"`, `"10m"`, `"1.5h"` or a plain number of seconds."""
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None or float(match[1]) == 0:
+        raise GFlowDAGError(f"cannot read the duration {text!r}: write 90s, 10m or 1h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def answer(posterior: Posterior, question: str, source: str, target: str | None) -> list[dict[str, Any]]:
+    """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket."""
+    for name in filter(None, (source, target)):
+        if name not in posterior.names:
+            raise GFlowDAGError(f"there is no variable {name!r}; the variables are {', '.join(posterior.names)}")
+    if question == "edge":
+        p, error = posterior.edge_probabilities().to_numpy(), posterior.edge_errors()
+        arrow = "→"
+    else:
+        features = path_features if question == "path" else markov_blanket_features
+        indicator = features(posterior.samples)
+        p = np.tensordot(posterior.weights, indicator, axes=1)
+        error = posterior.standard_errors(indicator)
+        arrow = "⇝" if question == "path" else "in the Markov blanket of"
+    i = posterior.names.index(source)
+    targets = [target] if target else [name for name in posterior.names if name != source]
+    rows = []
+    for name in targets:
+        j = posterior.names.index(name)
+        rows.append(
+            {
+                "statement": f"{source} {arrow} {name}",
+                "probability": float(p[i, j]),
+                "error": float(error[i, j]),
+            }
+        )
+    return rows if target else sorted(rows, key=lambda row: -row["probability"])
+
+
+def export_text(posterior: Posterior, format: str, threshold: float) -> str:
+    """Edge probabilities as `csv`, `graphml`, `dot` or `json`."""
+    graph = posterior.to_networkx()
+    graph.remove_edges_from([(a, b) for a, b, p in graph.edges(data="probability") if p < threshold])
+    edges = sorted(graph.edges(data="probability"), key=lambda edge: -edge[2])
+    if format == "csv":
+        return pd.DataFrame(edges, columns=["source", "target", "probability"]).to_csv(index=False)
+    if format == "json":
+        rows = [{"source": a, "target": b, "probability": p} for a, b, p in edges]
+        return json.dumps({"names": posterior.names, "edges": rows}, ensure_ascii=False, indent=2) + "\n"
+    if format == "graphml":
+        import networkx as nx
+
+        return "\n".join(nx.generate_graphml(graph)) + "\n"
+    lines = [f"  {_quoted(name)};" for name in posterior.names]
+    lines += [f'  {_quoted(a)} -> {_quoted(b)} [label="{p:.3f}", penwidth={0.5 + 3 * p:.2f}];' for a, b, p in edges]
+    return "digraph posterior {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def rewrite_report(run: Path, to: Path | None) -> Path:
+    """Write the report of a run folder (or a posterior file) anew."""
+    posterior = Posterior.load(run)
+    folder = run if run.is_dir() else run.parent
+    config = runs.read_config(folder) if (folder / runs.CONFIG).exists() else None
+    return posterior.report(to or folder / runs.REPORT, config=config)
+
+
+def run_comparison(
+    data: Dataset, *, methods: list[str], truth: Any, samples: int, seed: int, verbose: bool
+) -> Any:
+    """Several methods on one table."""
+    from gflowdag.compare import compare
+    from gflowdag.estimators import estimator_class
+
+    learners = {
+        name: estimator_class(name)(num_samples=samples, random_state=seed, verbose=verbose) for name in methods
+    }
+    return compare(learners, data=data, truth=truth)
+
+
+def run_simulation(
+    to: Path, kind: str, variables: int, rows: int, edges_per_node: float, graph: str, seed: int
+) -> list[Path]:
+    """Simulate a table; returns the paths of the table and of the true edges."""
+    from gflowdag.data import simulate
+    from gflowdag.files import atomic_write
+
+    simulators = {"linear-gaussian": simulate.linear_gaussian, "discrete": simulate.discrete}
+    if kind not in simulators:
+        raise GFlowDAGError(f"unknown kind {kind!r}: choose linear-gaussian or discrete")
+    drawn = simulators[kind](
+        num_variables=variables, num_rows=rows, edges_per_node=edges_per_node, graph=graph, random_state=seed
+    )
+    truth_path = to.with_suffix(".truth.csv")
+    edges = drawn.truth.stack()
+    pairs = pd.DataFrame(list(edges[edges].index), columns=["source", "target"])
+    for path, frame in ((to, drawn.frame), (truth_path, pairs)):
+        with atomic_write(path) as stream:
+            frame.to_csv(stream, index=False)
+    return [to, truth_path]
+
+
+def describe(data: Dataset) -> dict[str, Any]:
+    """What a table holds and what each method would cost on it."""
+    from gflowdag.estimators.cost import estimate_costs
+
+    columns = []
+    for index, name in enumerate(data.names):
+        levels = data.levels[index]
+        columns.append(
+            {
+                "name": name,
+                "kind": data.kinds[index],
+                "levels": None if levels is None else len(levels),
+                "intervened_rows": 0 if data.intervened is None else int(data.intervened[:, index].sum()),
+            }
+        )
+    return {
+        "rows": data.num_rows,
+        "variables": data.num_variables,
+        "columns": columns,
+        "notes": list(data.notes),
+        "methods": estimate_costs(data.num_variables),
+    }
+
+
+def print_description(facts: dict[str, Any], console: Console) -> None:
+    """Print what `describe` found."""
+    console.print(f"{facts['rows']} rows, {facts['variables']} variables")
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("column", "kind", "levels", "intervened rows"):
+        grid.add_column(title)
+    for column in facts["columns"]:
+        levels = "" if column["levels"] is None else str(column["levels"])
+        grid.add_row(column["name"], column["kind"], levels, str(column["intervened_rows"] or ""))
+    console.print(grid)
+    for note in facts["notes"]:
+        console.print(note, style="dim", markup=False)
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("method", "answer", "estimated time", "memory"):
+        grid.add_column(title)
+    for row in facts["methods"]:
+        grid.add_row(row["method"], row["answer"], row["time"], row["memory"])
+    console.print(grid)
+
+
+def examine_machine() -> dict[str, str]:
+    """Versions, devices, optional packages and the data folder."""
+    import jax
+
+    extras = {"baselines": "causallearn", "gadget": "sumu", "dask": "distributed"}
+    found = [
+        f"{extra} {'yes' if importlib.util.find_spec(module) else 'no'}" for extra, module in extras.items()
+    ]
+    folder = os.environ.get("GFLOWDAG_DATA")
+    return {
+        "gflowdag": __version__,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "devices": ", ".join(f"{device.platform} ({device.device_kind})" for device in jax.devices()),
+        "cores": str(os.cpu_count()),
+        "extras": ", ".join(found),
+        "GFLOWDAG_DATA": folder if folder and Path(folder).is_dir() else "not set",
+    }
