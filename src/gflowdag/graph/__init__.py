@@ -8,6 +8,14 @@ from gflowdag.graph.bits import compress, expand, graph_keys, graphs_from_masks,
 from gflowdag.graph.closure import is_acyclic, legal_edges, transitive_closure
 from gflowdag.graph.distance import shd
 from gflowdag.graph.enumeration import all_dags
+from gflowdag.graph.equivalence import (
+    class_keys,
+    class_members,
+    class_size,
+    cpdag,
+    extend_pdag,
+    random_member,
+)
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.graph.order import canonical_order, topological_order
 from gflowdag.graph.random import erdos_renyi, scale_free
@@ -15,9 +23,14 @@ from gflowdag.graph.random import erdos_renyi, scale_free
 __all__ = [
     "all_dags",
     "canonical_order",
+    "class_keys",
+    "class_members",
+    "class_size",
     "compress",
+    "cpdag",
     "erdos_renyi",
     "expand",
+    "extend_pdag",
     "graph_keys",
     "graphs_from_masks",
     "is_acyclic",
@@ -26,6 +39,7 @@ __all__ = [
     "parent_masks",
     "path_features",
     "popcount",
+    "random_member",
     "scale_free",
     "shd",
     "topological_order",

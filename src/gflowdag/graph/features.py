@@ -1,4 +1,4 @@
-"""Structural features of a DAG whose posterior probabilities are asked for (paper, eq. 15 and below)."""
+"""Structural features of a DAG whose posterior probabilities are asked for (paper, sec. 6.1)."""
 
 from __future__ import annotations
 
