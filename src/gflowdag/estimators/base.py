@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.errors import DataError
 from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.progress import Progress, progress_bar
@@ -63,7 +63,9 @@ class StructureLearner(BaseEstimator):
             y: ignored, present for scikit-learn.
             interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         """
-        data = self._dataset(X, interventions)
+        data = Dataset.as_dataset(
+            X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
+        )
         if data.intervened is not None and not self.supports_interventions:
             raise DataError(
                 f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a method "
@@ -84,16 +86,3 @@ class StructureLearner(BaseEstimator):
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError
-
-    def _dataset(self, X: Any, interventions: Any) -> Dataset:
-        if not isinstance(X, Dataset):
-            return Dataset.coerce(
-                X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
-            )
-        if interventions is not None:
-            raise DataError("give `interventions` either to the Dataset or to fit, not to both")
-        if self.knowledge is None:
-            return X
-        if X.knowledge is not None and X.knowledge != self.knowledge:
-            raise KnowledgeError("the Dataset and the estimator carry different knowledge: give it once")
-        return replace(X, knowledge=self.knowledge)

@@ -1,0 +1,91 @@
+"""One harness for every benchmark: a case yields rows; the harness times, prints and stores them.
+
+A case is a function `case(options) -> iterator of rows` in `benchmarks/cases/`, registered by `@case`. A row is a
+flat dictionary of strings and numbers. The JSON file has `schema`, `machine`, `commit` and `rows`, each with its `case`; it is
+rewritten after every row, so that a killed run keeps what it had.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gflowdag import __version__
+from gflowdag.files import write_json
+from gflowdag.runs import device_name
+
+SCHEMA = 1
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a case is told."""
+
+    quick: bool = False  # seconds instead of minutes: shapes and paths are tested, figures are not meant
+    data: Path | None = None  # folder with the real data
+    references: Path = Path("benchmarks/references")  # exact posteriors, cached by the hash of their table
+    seed: int = 0
+    extra: dict[str, str] = field(default_factory=dict)  # case-specific `name=value`
+
+
+Case = Callable[[Options], Iterator[Row]]
+CASES: dict[str, Case] = {}
+
+
+def case(function: Case) -> Case:
+    """Register a benchmark case under its function's name, with dashes."""
+    CASES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def run(names: list[str], options: Options, output: Path | None) -> list[Row]:
+    """Run the cases, print each row as it comes, and keep all of them in `output`."""
+    rows: list[Row] = []
+    for name in names:
+        print(f"\n{name}", flush=True)
+        started = time.perf_counter()
+        for row in CASES[name](options):
+            rows.append({"case": name, **row, "elapsed": round(time.perf_counter() - started, 2)})
+            print("  " + "  ".join(f"{key} {_shown(value)}" for key, value in row.items()), flush=True)
+            if output is not None:
+                write_json(output, {"schema": SCHEMA, **_circumstances(options), "rows": rows})
+    return rows
+
+
+def markdown(rows: list[Row]) -> str:
+    """Rows of one case as a Markdown table."""
+    columns = list(dict.fromkeys(key for row in rows for key in row if not isinstance(row[key], list | dict)))
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(_shown(row.get(key, "")) for key in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _circumstances(options: Options) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "device": device_name(),
+        "quick": options.quick,
+        "seed": options.seed,
+    }
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "unknown"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list | dict):
+        return f"[{len(value)}]"
+    return str(value)
