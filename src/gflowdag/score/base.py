@@ -1,0 +1,163 @@
+"""The log score of a DAG: marginal likelihood, structure prior and knowledge, as a sum over the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gflowdag.errors import TooLargeError
+from gflowdag.graph.bits import popcount
+from gflowdag.progress import Progress, silent
+from gflowdag.score.likelihood import MarginalLikelihood
+from gflowdag.score.priors import Prior
+
+if TYPE_CHECKING:
+    from gflowdag.data import Constraints
+    from gflowdag.score.deltas import Deltas
+
+MEMORY_LIMIT = 4 * 2**30  # bytes, for one dense table and what is needed to fill it
+
+
+def table_memory(d: int) -> int:
+    """Bytes that filling a dense table of `d` variables takes at its peak."""
+    return 8 * d * 2 ** (d - 1) + 3 * 8 * 2**d
+
+
+@dataclass(frozen=True)
+class Score:
+    """What every method consumes: `log R(G) = Σ_j local(j, Pa_j)`, up to the evidence the log posterior.
+
+    Attributes:
+        names: the variables, in the order of every array.
+        likelihood: marginal likelihood of the data.
+        prior: structure prior.
+        constraints: required and forbidden edges, limit on the parents.
+    """
+
+    names: tuple[str, ...]
+    likelihood: MarginalLikelihood
+    prior: Prior
+    constraints: Constraints
+
+    def __post_init__(self) -> None:
+        self.prior.log_weights(self.num_variables)  # refuse bad parameters before any computing
+
+    @property
+    def num_variables(self) -> int:
+        """Number of variables, `d`."""
+        return len(self.names)
+
+    @property
+    def score_equivalent(self) -> bool:
+        """Whether Markov-equivalent DAGs have the same likelihood (never under interventions)."""
+        return self.likelihood.score_equivalent
+
+    @property
+    def prior_log_weights(self) -> NDArray[np.float64]:
+        """Log prior weight of each number of parents, float64 [d]."""
+        return self.prior.log_weights(self.num_variables)
+
+    def allows(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether knowledge allows each parent set of `node`, bool [m, d] -> [m]."""
+        required, forbidden, limit = self.constraints
+        allowed = (parents | ~required[:, node]).all(axis=1) & ~(parents & forbidden[:, node]).any(axis=1)
+        return allowed if limit is None else allowed & (parents.sum(axis=1) <= limit)
+
+    def local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
+        """Log marginal likelihood plus log prior of `node` given each parent set.
+
+        Args:
+            node: index of the child.
+            parents: bool [m, d].
+
+        Returns:
+            float64 [m], −inf where knowledge forbids the set.
+        """
+        parents = np.asarray(parents, bool)
+        value = self.likelihood.local(node, parents) + self.prior_log_weights[parents.sum(axis=1)]
+        return np.where(self.allows(node, parents), value, -np.inf)
+
+    def log_likelihood(self, graphs: ArrayLike) -> NDArray[np.float64]:
+        """Log marginal likelihood of the data under each graph, bool [n, d, d] -> [n]."""
+        graphs = np.asarray(graphs, bool)
+        total = np.zeros(len(graphs))
+        for node in range(self.num_variables):
+            parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
+            total += self.likelihood.local(node, parent_sets)[inverse.reshape(-1)]
+        return total
+
+    def log_prior(self, graphs: ArrayLike) -> NDArray[np.float64]:
+        """Unnormalised log prior of each graph, bool [n, d, d] -> [n]; −inf where knowledge is violated."""
+        graphs = np.asarray(graphs, bool)
+        total = self.prior_log_weights[graphs.sum(axis=1)].sum(axis=1)
+        for node in range(self.num_variables):
+            total[~self.allows(node, graphs[:, :, node])] = -np.inf
+        return total
+
+    def log_score(self, graphs: ArrayLike) -> NDArray[np.float64]:
+        """Log likelihood plus log prior of each graph, bool [n, d, d] -> [n]."""
+        return self.log_likelihood(graphs) + self.log_prior(graphs)
+
+    def unconstrained_table(
+        self, progress: Progress = silent, *, memory_limit: int = MEMORY_LIMIT
+    ) -> NDArray[np.float64]:
+        """Like `dense_table`, but as if nothing were known: every entry is finite."""
+        d = self.num_variables
+        _check_memory(d, memory_limit)
+        table = self.likelihood.tables(progress)
+        table += self.prior_log_weights[popcount(np.arange(1 << (d - 1)))]
+        return table
+
+    def dense_table(
+        self, progress: Progress = silent, *, memory_limit: int = MEMORY_LIMIT
+    ) -> NDArray[np.float64]:
+        """The local score of every node with every parent set.
+
+        Args:
+            progress: told about the fraction done.
+            memory_limit: bytes that may be used; more is refused with `TooLargeError`.
+
+        Returns:
+            float64 [d, 2^(d−1)] in compressed index (`graph.bits.compress`), −inf where knowledge forbids the set.
+        """
+        table = self.unconstrained_table(progress, memory_limit=memory_limit)
+        nodes = np.arange(self.num_variables)
+        for node in nodes:
+            self.forbid(node, np.delete(nodes, node), table[node])
+        return table
+
+    def forbid(self, node: int, candidates: Sequence[int] | NDArray, scores: NDArray[np.float64]) -> None:
+        """Write −inf where knowledge forbids a parent set.
+
+        Args:
+            node: index of the child.
+            candidates: the possible parents, [k]; required parents outside of them are ignored.
+            scores: float64 [2^k], bit `i` of the index stands for `candidates[i]`; changed in place.
+        """
+        required, forbidden, limit = self.constraints
+        for bit, parent in enumerate(candidates):
+            split = scores.reshape(-1, 2, 1 << bit)
+            if forbidden[parent, node]:
+                split[:, 1] = -np.inf
+            if required[parent, node]:
+                split[:, 0] = -np.inf
+        if limit is not None:
+            scores[popcount(np.arange(len(scores))) > limit] = -np.inf
+
+    def deltas(self) -> Deltas:
+        """Changes of the log score by single edges, for use inside `jit`: tables while they are small."""
+        from gflowdag.score.deltas import make_deltas
+
+        return make_deltas(self)
+
+
+def _check_memory(d: int, limit: int) -> None:
+    if table_memory(d) > limit:
+        raise TooLargeError(
+            f"A dense table of {d} variables takes {table_memory(d) / 2**30:.1f} GiB, more than the allowed "
+            f"{limit / 2**30:.1f} GiB: raise memory_limit, or use a method that works on candidate parents."
+        )

@@ -1,0 +1,183 @@
+"""BGe: the Bayesian Gaussian equivalent score (Geiger & Heckerman 1994, 2002; Kuipers, Moffa & Heckerman 2014)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+
+from gflowdag.errors import ScoreError
+from gflowdag.progress import Progress, silent
+from gflowdag.score.likelihood import MarginalLikelihood, row_groups
+
+if TYPE_CHECKING:
+    from gflowdag.data import Dataset
+
+
+class BGe(MarginalLikelihood):
+    """Linear-Gaussian networks under a normal-Wishart prior.
+
+    The prior of the mean has strength `alpha_mu` around `prior_mean`, that of the precision matrix `alpha_w`
+    degrees of freedom and scale matrix `t I`.
+
+    Attributes:
+        scatter: float64 [g, d, d], posterior scale matrix `R` of each group of rows.
+        degrees: float64 [g], `ν' = N + α_w − d` of each group.
+        constants: float64 [g, d], `c_l`: the part of a local score with `l` parents that no determinant enters.
+        scale: the prior scale `t`, a lower bound of every eigenvalue of `scatter`.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        *,
+        alpha_mu: float = 1.0,
+        alpha_w: float | None = None,
+        scale: float | None = None,
+        prior_mean: ArrayLike = 0.0,
+    ):
+        """Summarise the data; nothing else of it is kept.
+
+        Args:
+            data: a table of continuous columns.
+            alpha_mu: strength of the prior mean, in rows.
+            alpha_w: degrees of freedom of the Wishart prior, more than `d + 1` (default: `d + 2`).
+            scale: prior scale `t` (default: `α_μ (α_w − d − 1) / (α_μ + 1)`).
+            prior_mean: prior mean, a number or one for each column.
+        """
+        if not data.is_continuous:
+            discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
+            raise ScoreError(
+                f"score 'bge' needs continuous columns, but {discrete} are discrete: use score='bde' with "
+                "discretised data (discretize='quantile'), or declare these columns continuous."
+            )
+        d = data.num_variables
+        alpha_w = d + 2.0 if alpha_w is None else float(alpha_w)
+        if not alpha_mu > 0:
+            raise ScoreError(f"alpha_mu = {alpha_mu} must be positive.")
+        if not alpha_w > d + 1:
+            raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
+        scale = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1) if scale is None else float(scale)
+        if not scale > 0:
+            raise ScoreError(f"scale = {scale} must be positive.")
+        self.num_variables = d
+        self.scale = scale
+        self.group_of_node, rows = row_groups(data.intervened, data.num_rows, d)
+        self.scatter = np.stack(
+            [
+                _posterior_scale(data.values[kept], alpha_mu, scale, np.asarray(prior_mean, float))
+                for kept in rows
+            ]
+        )
+        num_rows = rows.sum(axis=1).astype(float)
+        self.degrees = num_rows + alpha_w - d
+        self.constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
+        self._constant_sums = np.concatenate(
+            [np.zeros((len(rows), 1)), self.constants.cumsum(axis=1)], axis=1
+        )
+
+    def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
+        log_determinants = _log_minors(self.scatter[group], np.ascontiguousarray(subsets, bool), self.scale)
+        return self._from_log_determinants(group, subsets.sum(axis=1), log_determinants)
+
+    def all_log_marginals(
+        self, group: int, variables: NDArray[np.int64], progress: Progress = silent
+    ) -> NDArray[np.float64]:
+        matrix = self.scatter[group][np.ix_(variables, variables)]
+        sizes = np.bitwise_count(np.arange(1 << len(variables), dtype=np.uint32))
+        return self._from_log_determinants(group, sizes, _all_log_minors(matrix, self.scale))
+
+    def _from_log_determinants(self, group, sizes, log_determinants) -> NDArray[np.float64]:
+        """`M(S) = Σ_{k<n} c_k − ½ (ν' + n) log |R_SS|` with `n = |S|`."""
+        weight = 0.5 * (self.degrees[group] + np.arange(self.num_variables + 1))
+        return self._constant_sums[group][sizes] - weight[sizes] * log_determinants
+
+
+def _posterior_scale(values, alpha_mu: float, scale: float, prior_mean) -> NDArray[np.float64]:
+    """`R = tI + S_N + (N α_μ / (N + α_μ)) (x̄ − ν)(x̄ − ν)ᵀ`, [d, d]."""
+    n, d = values.shape
+    if n == 0:
+        return scale * np.eye(d)
+    mean = values.mean(axis=0)
+    centred = values - mean
+    shift = mean - prior_mean
+    return scale * np.eye(d) + centred.T @ centred + n * alpha_mu / (n + alpha_mu) * np.outer(shift, shift)
+
+
+def _constants(n: float, d: int, alpha_mu: float, alpha_w: float, scale: float) -> NDArray[np.float64]:
+    """`c_l` for `l = 0 … d − 1` parents."""
+    l = np.arange(d)
+    free = alpha_w - d + l + 1
+    return (
+        0.5 * np.log(alpha_mu / (n + alpha_mu))
+        + gammaln(0.5 * (n + free))
+        - gammaln(0.5 * free)
+        - 0.5 * n * np.log(np.pi)
+        + 0.5 * (free + l) * np.log(scale)
+    )
+
+
+@njit(cache=True, nogil=True)
+def _all_log_minors(matrix, floor):
+    """Log determinants of all `2^k` principal minors of `matrix` [k, k], by one walk of Schur complements.
+
+    Counting upwards, the step to `S` sets bit `t` and clears those below: pivot `t` is swept out of the Schur
+    complement that the bits above `t` left behind, and only the `t × t` block below it is needed. Half of the
+    steps have `t = 0`, so that a minor costs O(1) on average. `floor` bounds every pivot from below.
+    """
+    k = matrix.shape[0]
+    out = np.empty(1 << k)
+    out[0] = 0.0
+    complements = np.empty((k + 1, k, k))  # level t: Schur complement of bits below t
+    complements[k] = matrix
+    level_of = np.full(k + 1, k)  # where the complement that bit t has to use is stored
+    for subset in range(1, 1 << k):
+        t = 0
+        while not (subset >> t) & 1:
+            t += 1
+        source = complements[level_of[t + 1]]
+        pivot = max(source[t, t], floor)
+        out[subset] = out[subset & (subset - 1)] + np.log(pivot)
+        if t > 0:
+            swept = complements[t]
+            for a in range(t):
+                ratio = source[a, t] / pivot
+                for b in range(a + 1):
+                    swept[a, b] = source[a, b] - ratio * source[b, t]
+                    swept[b, a] = swept[a, b]
+            level_of[: t + 1] = t
+        # Bits below t are clear: they read from level t until one of them is set.
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _log_minors(matrix, subsets, floor):
+    """Log determinants of the principal minors `subsets`, bool [m, d] -> [m], by Cholesky factors."""
+    m, d = subsets.shape
+    out = np.empty(m)
+    factor = np.empty((d, d))
+    members = np.empty(d, np.int64)
+    for row in range(m):
+        size = 0
+        log_determinant = 0.0
+        for variable in range(d):
+            if not subsets[row, variable]:
+                continue
+            pivot = matrix[variable, variable]
+            for b in range(size):
+                entry = matrix[variable, members[b]]
+                for c in range(b):
+                    entry -= factor[size, c] * factor[b, c]
+                entry /= factor[b, b]
+                factor[size, b] = entry
+                pivot -= entry * entry
+            pivot = max(pivot, floor)
+            log_determinant += np.log(pivot)
+            factor[size, size] = np.sqrt(pivot)
+            members[size] = variable
+            size += 1
+        out[row] = log_determinant
+    return out

@@ -1,0 +1,100 @@
+"""Priors over structures that are modular in the number of parents (Eggeling et al. 2019).
+
+A prior gives one log weight to each number of parents `k = 0 … d − 1`; the prior of a DAG is, up to a constant,
+their sum over the nodes. A new prior is one class here and one line in `PRIORS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from gflowdag.errors import ScoreError
+
+
+@runtime_checkable
+class Prior(Protocol):
+    """A structure prior."""
+
+    def log_weights(self, d: int) -> NDArray[np.float64]:
+        """Log weight of each number of parents among `d` variables, float64 [d]."""
+        ...
+
+
+@dataclass(frozen=True)
+class UniformPrior:
+    """Every DAG is equally likely."""
+
+    def log_weights(self, d: int) -> NDArray[np.float64]:
+        return np.zeros(d)
+
+
+@dataclass(frozen=True)
+class ErdosRenyiPrior:
+    """Every edge is present with the same probability: `k log p + (d − 1 − k) log(1 − p)`.
+
+    Args:
+        edges_per_node: expected number of edges for each node; `p = 2 edges_per_node / (d − 1)`.
+    """
+
+    edges_per_node: float = 1.0
+
+    def log_weights(self, d: int) -> NDArray[np.float64]:
+        if d == 1:
+            return np.zeros(1)
+        p = 2 * self.edges_per_node / (d - 1)
+        if not 0 < p < 1:
+            raise ScoreError(
+                f"prior 'erdos-renyi' with edges_per_node = {self.edges_per_node} means an edge probability of "
+                f"{p:.3g} at {d} variables; choose edges_per_node between 0 and {(d - 1) / 2:g}."
+            )
+        k = np.arange(d)
+        return k * np.log(p) + (d - 1 - k) * np.log1p(-p)
+
+
+@dataclass(frozen=True)
+class EdgePrior:
+    """Every edge multiplies the prior by `beta`: `k log β`.
+
+    Args:
+        beta: below 1, sparse graphs are preferred.
+    """
+
+    beta: float = 0.5
+
+    def log_weights(self, d: int) -> NDArray[np.float64]:
+        if not (0 < self.beta < np.inf):
+            raise ScoreError(f"prior 'edge' needs a positive, finite beta, not {self.beta}.")
+        return np.arange(d) * np.log(self.beta)
+
+
+@dataclass(frozen=True)
+class FairPrior:
+    """For each node, every number of parents is equally likely: `−log C(d − 1, k)`."""
+
+    def log_weights(self, d: int) -> NDArray[np.float64]:
+        k = np.arange(d)
+        return gammaln(k + 1) + gammaln(d - k) - gammaln(d)
+
+
+PRIORS: dict[str, type] = {
+    "uniform": UniformPrior,
+    "erdos-renyi": ErdosRenyiPrior,
+    "edge": EdgePrior,
+    "fair": FairPrior,
+}
+
+
+def make_prior(prior: str | Prior) -> Prior:
+    """A prior by its name, with default parameters, or the prior itself."""
+    if not isinstance(prior, str):
+        if isinstance(prior, Prior):
+            return prior
+        raise ScoreError(f"prior must be one of {', '.join(PRIORS)} or a prior object, not {prior!r}.")
+    if prior not in PRIORS:
+        raise ScoreError(f"There is no prior {prior!r}; the priors are {', '.join(PRIORS)}.")
+    return PRIORS[prior]()
