@@ -22,8 +22,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", default=sorted(harness.CASES), help="default: all of them")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs")
-    parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="folder with the real data")
-    parser.add_argument("--references", type=Path, default=HERE / "references", help="cache of exact posteriors")
+    parser.add_argument(
+        "--data", type=Path, default=Path(data) if data else None, help="folder with the real data"
+    )
+    parser.add_argument(
+        "--references", type=Path, default=HERE / "references", help="cache of exact posteriors"
+    )
     parser.add_argument("--out", type=Path, default=None, help="JSON file to write")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="option of a case")

@@ -86,7 +86,9 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     except FileFormatError:
         raise
     except Exception as error:  # whatever a hostile archive makes zipfile or NumPy raise
-        raise FileFormatError(f"{path} is not a posterior file of gflowdag, or it is damaged ({error})") from error
+        raise FileFormatError(
+            f"{path} is not a posterior file of gflowdag, or it is damaged ({error})"
+        ) from error
     missing = [name for name in _REQUIRED if name not in arrays]
     if missing:
         raise FileFormatError(f"{path} is not a posterior file: it lacks {', '.join(missing)}")

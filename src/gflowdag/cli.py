@@ -56,14 +56,19 @@ RunFolder = Annotated[Path, typer.Argument(help="Run folder, or a posterior.npz 
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Interventions = Annotated[
-    str | None, typer.Option(help="Column that names the variable set from outside in each row (empty: none).")
+    str | None,
+    typer.Option(help="Column that names the variable set from outside in each row (empty: none)."),
 ]
 InterventionBase = Annotated[
     int | None, typer.Option(help="The interventions column holds numbers counted from this base.")
 ]
-KnowledgeFile = Annotated[Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")
+]
 Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
-Discretize = Annotated[str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")]
+Discretize = Annotated[
+    str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
+]
 Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
 
 
@@ -79,7 +84,9 @@ def demo(
 @app.command()
 def fit(
     data: Table,
-    method: Annotated[str, typer.Option(help="auto, exact, dag-gflownet, order-gflownet, order-mcmc, mc3, …")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="auto, exact, dag-gflownet, order-gflownet, order-mcmc, mc3, …")
+    ] = "auto",
     score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
     prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
     standardize: Standardize = True,
@@ -120,7 +127,9 @@ def fit(
         "preset": preset,
         "command": "gflowdag " + " ".join(sys.argv[1:]),
     }
-    posterior, run = commands.run_fit(config, out=out, truth=truth, resume=resume, verbose=not (quiet or json))
+    posterior, run = commands.run_fit(
+        config, out=out, truth=truth, resume=resume, verbose=not (quiet or json)
+    )
     if json:
         _print_json(_summary(posterior) | {"run": str(run)})
     elif not quiet:
@@ -203,7 +212,9 @@ def export(
 @app.command()
 def report(
     run: RunFolder,
-    to: Annotated[Path | None, typer.Option(help="File to write (default: report.html in the run folder).")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="File to write (default: report.html in the run folder).")
+    ] = None,
 ) -> None:
     """Write the HTML report of a run anew."""
     from gflowdag import commands
@@ -250,7 +261,9 @@ def compare(
 
 @app.command()
 def simulate(
-    to: Annotated[Path, typer.Argument(help="CSV file to write; the true edges go to NAME.truth.csv beside it.")],
+    to: Annotated[
+        Path, typer.Argument(help="CSV file to write; the true edges go to NAME.truth.csv beside it.")
+    ],
     kind: Annotated[str, typer.Option(help="linear-gaussian or discrete.")] = "linear-gaussian",
     variables: Annotated[int, typer.Option(min=2, help="Number of variables.")] = 10,
     rows: Annotated[int, typer.Option(min=2, help="Number of rows.")] = 100,

@@ -101,9 +101,7 @@ def run_fit(
     return posterior, folder
 
 
-def _method_options(
-    estimator: type, config: dict[str, Any], folder: Path, resume: bool
-) -> dict[str, Any]:
+def _method_options(estimator: type, config: dict[str, Any], folder: Path, resume: bool) -> dict[str, Any]:
     """The command line's training options, for the methods that have them."""
     wanted = {
         "budget": None if config["budget"] is None else parse_duration(config["budget"]),
@@ -134,7 +132,9 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
     """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket."""
     for name in filter(None, (source, target)):
         if name not in posterior.names:
-            raise GFlowDAGError(f"there is no variable {name!r}; the variables are {', '.join(posterior.names)}")
+            raise GFlowDAGError(
+                f"there is no variable {name!r}; the variables are {', '.join(posterior.names)}"
+            )
     if question == "edge":
         p, error = posterior.edge_probabilities().to_numpy(), posterior.edge_errors()
         arrow = "→"
@@ -174,7 +174,9 @@ def export_text(posterior: Posterior, format: str, threshold: float) -> str:
 
         return "\n".join(nx.generate_graphml(graph)) + "\n"
     lines = [f"  {_quoted(name)};" for name in posterior.names]
-    lines += [f'  {_quoted(a)} -> {_quoted(b)} [label="{p:.3f}", penwidth={0.5 + 3 * p:.2f}];' for a, b, p in edges]
+    lines += [
+        f'  {_quoted(a)} -> {_quoted(b)} [label="{p:.3f}", penwidth={0.5 + 3 * p:.2f}];' for a, b, p in edges
+    ]
     return "digraph posterior {\n" + "\n".join(lines) + "\n}\n"
 
 
@@ -198,7 +200,8 @@ def run_comparison(
     from gflowdag.estimators import estimator_class
 
     learners = {
-        name: estimator_class(name)(num_samples=samples, random_state=seed, verbose=verbose) for name in methods
+        name: estimator_class(name)(num_samples=samples, random_state=seed, verbose=verbose)
+        for name in methods
     }
     return compare(learners, data=data, truth=truth)
 

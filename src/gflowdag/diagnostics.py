@@ -129,7 +129,9 @@ def chain_ess(chains: ArrayLike) -> np.ndarray:
     centred = halves - halves.mean(axis=1, keepdims=True)
     size = 2 ** int(np.ceil(np.log2(2 * draws)))
     spectrum = np.fft.rfft(centred, n=size, axis=1)
-    autocovariance = np.fft.irfft(spectrum * np.conj(spectrum), n=size, axis=1)[:, :draws].mean(axis=0) / draws
+    autocovariance = (
+        np.fft.irfft(spectrum * np.conj(spectrum), n=size, axis=1)[:, :draws].mean(axis=0) / draws
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1 - (within - autocovariance * draws / (draws - 1)) / pooled
     rho[0] = 1.0

@@ -199,7 +199,9 @@ class Posterior:
         """Equally weighted samples, drawn with replacement in proportion to the weights."""
         index = np.random.default_rng(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
         scores = None if self.log_scores is None else self.log_scores[index]
-        return replace(self, samples=self.samples[index], log_weights=np.zeros(num_samples), log_scores=scores)
+        return replace(
+            self, samples=self.samples[index], log_weights=np.zeros(num_samples), log_scores=scores
+        )
 
     def to_networkx(self, k: int | None = None) -> nx.DiGraph:
         """Sample `k` as a networkx graph; without `k`, every possible edge with its `probability`."""
