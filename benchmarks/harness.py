@@ -1,8 +1,8 @@
 """One harness for every benchmark: a case yields rows; the harness times, prints and stores them.
 
-A case is a function `case(options) -> iterator of rows` in `benchmarks/cases/`, registered by `@case`. A row is a
-flat dictionary of strings and numbers. The JSON file has `schema`, `machine`, `commit` and `rows`, each with its `case`; it is
-rewritten after every row, so that a killed run keeps what it had.
+A case is a function `case(options) -> iterator of rows` in `benchmarks/cases/`, registered by `@case`. A row
+is a flat dictionary of strings and numbers. The JSON file has `schema`, the circumstances and `rows`, each
+with its `case`; it is rewritten after every row, so that a killed run keeps what it had.
 """
 
 from __future__ import annotations

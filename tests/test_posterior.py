@@ -182,9 +182,14 @@ def test_a_zip_bomb_is_refused_by_its_size(tmp_path, monkeypatch) -> None:
 def test_an_interrupted_write_leaves_the_old_file(tmp_path) -> None:
     path = tmp_path / "file.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError), atomic_write(path) as stream:
-        stream.write("half of the new")
-        raise RuntimeError
+
+    def write_half() -> None:
+        with atomic_write(path) as stream:
+            stream.write("half of the new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
 

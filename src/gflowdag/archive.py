@@ -46,8 +46,9 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
 def read_posterior(path: str | Path) -> Posterior:
     """Read a posterior, or say why the file cannot be one.
 
-    Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta` (JSON
-    with schema version, method, evidence and diagnostics), and where known `log_scores` [n] and `best_graph` [d, d].
+    Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
+    (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n] and
+    `best_graph` [d, d].
     """
     path = Path(path)
     if path.is_dir():

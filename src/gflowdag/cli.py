@@ -13,7 +13,6 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gflowdag.data import Dataset
     from gflowdag.posterior import Posterior
 
 app = typer.Typer(
@@ -150,7 +149,7 @@ def check(
     missing: Missing = "error",
     json: JSON = False,
 ) -> None:
-    """Look at a table before anything is computed: kinds, levels, problems, and what each method would cost."""
+    """Look at a table before anything is computed: kinds, levels, problems, cost of each method."""
     from gflowdag import commands
 
     table = commands.load_table(

@@ -58,7 +58,7 @@ def importance_summary(log_weights: ArrayLike) -> dict[str, float]:
         log_weights: log of target over proposal, shape [n]; −inf for samples of weight zero.
 
     Returns:
-        `log_evidence` and its standard error `log_evidence_error` (delta method), `ess` as a fraction of n, and
+        `log_evidence`, its standard error `log_evidence_error` (delta method), `ess` as a fraction of n, and
         `pareto_k`.
     """
     log_weights = np.asarray(log_weights, dtype=np.float64)
@@ -88,7 +88,8 @@ def importance_verdict(summary: dict[str, float]) -> dict[str, str]:
         }
     return {
         "verdict": "not converged",
-        "explanation": f"The importance weights vouch for nothing ({figures}): train longer or use another method.",
+        "explanation": f"The importance weights vouch for nothing ({figures}): "
+        "train longer or use another method.",
     }
 
 

@@ -177,8 +177,8 @@ class Posterior:
     def equivalence_classes(self, top: int | None = 10) -> pd.DataFrame:
         """Markov equivalence classes by probability.
 
-        Columns: `probability`, `num_graphs` (distinct DAGs of the class among the samples), `num_edges`, `log_score` of its best
-        sampled member, and `sample`, the index of that member.
+        Columns: `probability`, `num_graphs` (distinct DAGs of the class among the samples), `num_edges`,
+        `log_score` of its best sampled member, and `sample`, the index of that member.
         """
         from gflowdag.graph.equivalence import class_keys
 

@@ -1,7 +1,7 @@
 """Run folders: what was asked, what came out, and enough to do it again.
 
-A folder holds `config.json` (the question), `manifest.json` (versions, seed, data, device, seconds, status), `posterior.npz`,
-`report.html`, and for methods that train `metrics.jsonl` and a checkpoint.
+A folder holds `config.json` (the question), `manifest.json` (versions, seed, data, device, seconds, status),
+`posterior.npz`, `report.html`, and for methods that train `metrics.jsonl` and a checkpoint.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class StructureLearner(BaseEstimator):
         )
         if data.intervened is not None and not self.supports_interventions:
             raise DataError(
-                f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a method "
-                "that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
+                f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a "
+                "method that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
             )
         score = make_score(data, score=self.score, prior=self.prior, knowledge=data.knowledge)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
