@@ -6,79 +6,38 @@ it: report both. Graphs are matched by variable name, never by position, whereve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr, softmax
 
-from gflowdag.errors import DataError, FileFormatError
+from gflowdag.errors import DataError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.equivalence import class_size, cpdag
+from gflowdag.posterior import Posterior
+from gflowdag.truth import Truth, align, read_edges, reordered, require_known
 
-if TYPE_CHECKING:
-    import networkx as nx
+__all__ = [
+    "align",
+    "auprc",
+    "auroc",
+    "class_coverage",
+    "expected_edges",
+    "expected_shd",
+    "feature_correlation",
+    "held_out",
+    "jsd",
+    "max_error",
+    "read_edges",
+    "total_variation",
+]
 
-    from gflowdag.posterior import Posterior
-
-    Belief: TypeAlias = "Posterior | pd.DataFrame | ArrayLike"
-    """Probabilities of the edges: of a posterior (the best estimate that it has), as a frame [source, target]
-    or array [d, d], or as equally weighted graphs [n, d, d]."""
-
-    Truth: TypeAlias = "pd.DataFrame | nx.DiGraph | ArrayLike | Iterable[tuple[str, str]]"
-    """A graph: 0/1 frame [source, target], frame with the columns source and target, networkx graph, edge
-    list of names, or 0/1 array [d, d] in the order of the names."""
-
-
-# -- the true graph ------------------------------------------------------------------------------------------
-
-
-def align(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
-    """The adjacency matrix of a graph in the order of `names`.
-
-    Args:
-        truth: the graph, in any of the forms of `Truth`. Variables that an edge list or a networkx graph does
-            not mention have no edges; a frame [source, target] must hold all of them.
-        names: variable names.
-
-    Returns:
-        bool [d, d], rows are sources.
-
-    Raises:
-        DataError: it names an unknown variable, lacks one, or is not a 0/1 matrix of the right shape.
-    """
-    names = [str(name) for name in names]
-    if isinstance(truth, pd.DataFrame):
-        if not {"source", "target"} <= set(truth.columns):
-            return _binary(_reordered(truth, names))
-        return _from_edges(zip(truth["source"], truth["target"], strict=True), names)
-    if hasattr(truth, "edges"):  # networkx, without importing it
-        if not truth.is_directed():
-            raise DataError("the true graph is undirected; give a networkx.DiGraph")
-        _known(truth.nodes, names)
-        return _from_edges(((edge[0], edge[1]) for edge in truth.edges), names)
-    if isinstance(truth, np.ndarray):
-        if truth.shape != (len(names), len(names)):
-            raise DataError(f"the true graph has shape {truth.shape}, but there are {len(names)} variables")
-        return _binary(truth)
-    return _from_edges(truth, names)
-
-
-def read_edges(path: str | Path, names: Sequence[str]) -> NDArray[np.bool_]:
-    """The graph of a CSV file with the columns `source` and `target`, in the order of `names`: bool [d, d]."""
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
-    except FileNotFoundError:
-        raise FileFormatError(f"{path}: no such file") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path}: not a CSV file with the columns source,target ({error})") from None
-    if not {"source", "target"} <= set(table.columns):
-        found = ", ".join(map(str, table.columns))
-        raise FileFormatError(f"{path}: needs the columns source,target; found {found}")
-    return align(table, names)
+Belief: TypeAlias = Posterior | pd.DataFrame | np.ndarray
+"""Probabilities of edges: of a posterior (the best estimate that it has), as a frame [source, target] or an
+array [d, d], or as equally weighted graphs, bool [n, d, d]."""
 
 
 # -- recovery: against the true graph ------------------------------------------------------------------------
@@ -176,8 +135,6 @@ def jsd(first: Posterior | ArrayLike, second: Posterior | ArrayLike) -> float:
     """
     p, q = _distributions(first, second)
     middle = (p + q) / 2
-    from scipy.special import rel_entr
-
     return float((rel_entr(p, middle) + rel_entr(q, middle)).sum() / 2)
 
 
@@ -227,58 +184,13 @@ def class_coverage(posterior: Posterior, log_scores: ArrayLike | None = None) ->
 # -- details -------------------------------------------------------------------------------------------------
 
 
-def _known(found: Iterable[Any], names: Sequence[str]) -> None:
-    unknown = sorted({str(name) for name in found} - set(names))
-    if unknown:
-        raise DataError(
-            f"the true graph names unknown variables: {', '.join(unknown)}; known are {', '.join(names)}"
-        )
-
-
-def _from_edges(edges: Iterable[tuple[Any, Any]], names: Sequence[str]) -> NDArray[np.bool_]:
-    pairs = []
-    for edge in edges:
-        if isinstance(edge, str) or len(edge) != 2:
-            raise DataError(f"an edge is a pair (source, target) of names, got {edge!r}")
-        pairs.append((str(edge[0]), str(edge[1])))
-    _known((name for pair in pairs for name in pair), names)
-    index = {name: i for i, name in enumerate(names)}
-    graph = np.zeros((len(names), len(names)), dtype=bool)
-    for source, target in pairs:
-        graph[index[source], index[target]] = True
-    return _binary(graph)
-
-
-def _binary(matrix: ArrayLike) -> NDArray[np.bool_]:
-    matrix = np.asarray(matrix)
-    if not np.isin(matrix, (0, 1)).all():
-        raise DataError("the true graph must be a matrix of zeros and ones, 1 at [source, target]")
-    graph = matrix.astype(bool)
-    if graph.diagonal().any():
-        raise DataError("the true graph has an edge from a variable to itself")
-    return graph
-
-
-def _reordered(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
-    """Values of a frame [source, target] in the order of `names`."""
-    rows, columns = [[str(label) for label in axis] for axis in (frame.index, frame.columns)]
-    _known((*rows, *columns), names)
-    for labels, axis in ((rows, "rows"), (columns, "columns")):
-        missing = sorted(set(names) - set(labels))
-        if missing or len(labels) != len(names):
-            problem = f"lack {', '.join(missing)}" if missing else "name a variable twice"
-            raise DataError(f"the {axis} of the table [source, target] {problem}")
-    row, column = [[labels.index(name) for name in names] for labels in (rows, columns)]
-    return frame.to_numpy()[np.ix_(row, column)]
-
-
 def _edge_probabilities(belief: Belief) -> tuple[NDArray[np.float64], list[str] | None]:
-    """Edge probabilities [..., d, d] and the names of the variables, if known."""
-    if hasattr(belief, "edge_probabilities"):
+    """Edge probabilities [d, d] and the names of the variables, if known."""
+    if isinstance(belief, Posterior):
         belief = belief.edge_probabilities()
     if isinstance(belief, pd.DataFrame):
         names = [str(name) for name in belief.index]
-        return np.asarray(_reordered(belief, names), dtype=np.float64), names
+        return reordered(belief, names).astype(np.float64), names
     probability = np.asarray(belief, dtype=np.float64)
     return (probability.mean(axis=0) if probability.ndim == 3 else probability), None
 
@@ -289,7 +201,7 @@ def _belief_and_truth(belief: Belief, truth: Truth) -> tuple[NDArray[np.float64]
     if names is None:
         if not isinstance(truth, np.ndarray):
             raise DataError("graphs without names can only be compared with an array in the same order")
-        names = [str(i) for i in range(probability.shape[-1])]
+        names = [str(i) for i in range(len(probability))]
     return probability, align(truth, names)
 
 
@@ -307,12 +219,9 @@ def _labelled(belief: Belief, truth: Truth, diagonal: bool) -> tuple[NDArray[np.
 
 def _feature_pairs(first: Belief, second: Belief) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The off-diagonal entries of two arrays of probabilities in one order of the variables, flat."""
-    p, q = [
-        belief.edge_probabilities() if hasattr(belief, "edge_probabilities") else belief
-        for belief in (first, second)
-    ]
+    p, q = (b.edge_probabilities() if isinstance(b, Posterior) else b for b in (first, second))
     if isinstance(p, pd.DataFrame) and isinstance(q, pd.DataFrame):
-        q = _reordered(q, [str(name) for name in p.index])
+        q = reordered(q, [str(name) for name in p.index])
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if p.shape != q.shape:
         raise DataError(f"probabilities of different shapes cannot be compared: {p.shape} and {q.shape}")
@@ -320,26 +229,22 @@ def _feature_pairs(first: Belief, second: Belief) -> tuple[NDArray[np.float64], 
     return p[..., between].ravel(), q[..., between].ravel()
 
 
-def _distributions(first: Any, second: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _distributions(
+    first: Posterior | ArrayLike, second: Posterior | ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities of the same graphs under both."""
-    if hasattr(first, "samples") != hasattr(second, "samples"):
+    if isinstance(first, Posterior) and isinstance(second, Posterior):
+        require_known(second.names, first.names)
+        order = [second.names.index(name) for name in first.names]
+        graphs = np.concatenate([first.samples, second.samples[:, order][:, :, order]])
+        unique, which = np.unique(graph_keys(graphs), return_inverse=True)
+        mass = np.zeros((2, len(unique)))
+        np.add.at(mass[0], which[: first.num_samples], first.weights)
+        np.add.at(mass[1], which[first.num_samples :], second.weights)
+        return mass[0], mass[1]
+    if isinstance(first, Posterior) or isinstance(second, Posterior):
         raise DataError("compare a posterior with a posterior, or log probabilities with log probabilities")
-    if not hasattr(first, "samples"):
-        p, q = _normalised(first), _normalised(second)
-        if p.shape != q.shape:
-            raise DataError(f"these are distributions over {p.size} and {q.size} graphs")
-        return p, q
-    _known(second.names, first.names)
-    order = [list(second.names).index(name) for name in first.names]
-    graphs = np.concatenate([first.samples, second.samples[:, order][:, :, order]])
-    unique, which = np.unique(graph_keys(graphs), return_inverse=True)
-    n = len(first.samples)
-    p = np.bincount(which[:n], weights=_normalised(first.log_weights), minlength=len(unique))
-    q = np.bincount(which[n:], weights=_normalised(second.log_weights), minlength=len(unique))
+    p, q = softmax(np.asarray(first, dtype=np.float64)), softmax(np.asarray(second, dtype=np.float64))
+    if p.shape != q.shape:
+        raise DataError(f"these are distributions over {p.size} and {q.size} graphs")
     return p, q
-
-
-def _normalised(log_probabilities: ArrayLike) -> NDArray[np.float64]:
-    from scipy.special import softmax
-
-    return softmax(np.asarray(log_probabilities, dtype=np.float64))
