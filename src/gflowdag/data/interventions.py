@@ -28,12 +28,12 @@ def intervention_mask(
         interventions: one of
 
             - a boolean array [n, d], or a DataFrame of that shape whose columns are aligned by name;
-            - one entry for each row: a name, several names (a list, or text separated by `,` `;` `|` or `+`), and
-              `None`, NaN or empty text for an observational row;
-            - one integer for each row, with `base`: `base` is the first variable, `base − 1` (or a missing value)
-              an observational row. bnlearn's `INT` column has `base=1`;
-            - environments `[(number_of_rows, targets), …]` in the order of the rows, with `targets` a name, a list of
-              names, or `None`.
+            - one entry for each row: a name, several names (a list, or text separated by `,` `;` `|` or `+`),
+              and `None`, NaN or empty text for an observational row;
+            - one integer for each row, with `base`: `base` is the first variable, `base − 1` (or a missing
+              value) an observational row. bnlearn's `INT` column has `base=1`;
+            - environments `[(number_of_rows, targets), …]` in the order of the rows, with `targets` a name,
+              a list of names, or `None`.
         names: the variables, in the order of the columns.
         num_rows: number of rows of the table.
         base: number of the first variable, for integers only.
@@ -78,7 +78,8 @@ def _aligned(mask: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
 def _check_mask(mask: np.ndarray, names: Sequence[str], num_rows: int) -> np.ndarray:
     if mask.shape != (num_rows, len(names)):
         raise DataError(
-            f"The intervention mask has shape {mask.shape}; the table has {num_rows} rows and {len(names)} variables."
+            f"The intervention mask has shape {mask.shape}; the table has {num_rows} rows and {len(names)} "
+            "variables."
         )
     if mask.dtype != bool:
         try:
@@ -104,7 +105,7 @@ def _from_environments(environments: Any, names: Sequence[str], num_rows: int) -
     sizes = [int(rows) for rows, _ in environments]
     if min(sizes) < 1 or sum(sizes) != num_rows:
         raise DataError(
-            f"The environments have {' + '.join(map(str, sizes))} = {sum(sizes)} rows, the table has {num_rows}. "
+            f"The environments have {' + '.join(map(str, sizes))} = {sum(sizes)} rows, the table {num_rows}. "
             "List every environment with its number of rows, in the order of the rows."
         )
     rows = np.zeros((len(environments), len(names)), dtype=bool)
@@ -116,29 +117,25 @@ def _from_environments(environments: Any, names: Sequence[str], num_rows: int) -
 def _from_numbers(cells: pd.Series, names: Sequence[str], base: int | None) -> np.ndarray:
     if base is None:
         raise DataError(
-            "The interventions are numbers: say how they count. Pass intervention_base=1 where 1 is the first variable "
-            "and 0 means none (bnlearn's INT), or intervention_base=0 where 0 is the first and −1 or empty means none."
+            "The interventions are numbers: say how they count. Pass intervention_base=1 where 1 is the "
+            "first variable and 0 means none (bnlearn's INT), or intervention_base=0 where 0 is the first "
+            "variable and −1 or empty means none."
         )
-    index = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan) - base
-    index = np.where(np.isnan(index), -1, index)
+    numbers = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    index = np.where(np.isnan(numbers), -1, numbers - base)
     bad = (index != np.floor(index)) | (index < -1) | (index >= len(names))
     if bad.any():
         raise DataError(
-            f"Intervention {cells[bad].iloc[0]:g} in row {bad.argmax() + 1} is no variable: with intervention_base="
-            f"{base} the {len(names)} variables are {base} to {base + len(names) - 1}, and {base - 1} means none."
+            f"Intervention {numbers[bad][0]:g} in row {bad.argmax() + 1} is no variable. With "
+            f"intervention_base={base} variables are {base} to {base + len(names) - 1}; {base - 1} is none."
         )
     return index[:, None] == np.arange(len(names))
 
 
 def _from_names(cells: pd.Series, names: Sequence[str]) -> np.ndarray:
     mask = np.zeros((len(cells), len(names)), dtype=bool)
-    known: dict[Any, list[int]] = {}
     for row, entry in enumerate(cells.tolist()):
-        key = entry if isinstance(entry, str) else None
-        targets = known[key] if key in known else _targets(entry, names)
-        if key is not None:
-            known[key] = targets
-        mask[row, targets] = True
+        mask[row, _targets(entry, names)] = True
     return mask
 
 

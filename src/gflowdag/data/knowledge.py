@@ -31,14 +31,14 @@ class Knowledge:
     """What is known about the graph before seeing the data; it holds in every graph that any method returns.
 
     A variable is written as its exact name. An entry that starts with `re:` is a regular expression that must
-    match a *whole* name, and stands for every variable that it matches: `("re:gene_.*", "outcome")` is one edge
-    for each gene.
+    match a *whole* name, and stands for every variable that it matches: `("re:gene_.*", "outcome")` is one
+    edge for each gene.
 
     Args:
         required: edges `(source, target)` that are in every graph.
         forbidden: edges `(source, target)` that are in no graph.
-        tiers: groups of variables, causes first. An edge from a later tier to an earlier one is forbidden; edges
-            inside a tier and edges of variables that are in no tier are free.
+        tiers: groups of variables, causes first. An edge from a later tier to an earlier one is forbidden;
+            edges inside a tier and edges of variables that are in no tier are free.
         max_parents: the largest number of parents of a variable, required ones included.
 
     Raises:
@@ -83,7 +83,7 @@ class Knowledge:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Knowledge:
-        """The inverse of `to_dict`; unknown keys are refused, for a misspelt key would silently allow everything."""
+        """The inverse of `to_dict`. Unknown keys are refused: a misspelt one would allow everything."""
         keys = ("required", "forbidden", "tiers", "max_parents")
         for key in content:
             if key not in keys:
@@ -103,9 +103,9 @@ class Knowledge:
         """Turn names into masks over the variables `names`.
 
         Raises:
-            KnowledgeError: an entry matches no variable, or the constraints contradict each other: an edge both
-                required and forbidden, required edges that form a cycle or run against the tiers, more required
-                parents than `max_parents`.
+            KnowledgeError: an entry matches no variable, or the constraints contradict each other: an edge
+                both required and forbidden, required edges that form a cycle or run against the tiers, more
+                required parents than `max_parents`.
         """
         names = list(names)
         required = _edge_mask(self.required, names)
@@ -118,12 +118,12 @@ class Knowledge:
             )
         if (both := required & forbidden).any():
             raise KnowledgeError(
-                f"Required and forbidden at the same time: {_listed(both, names)}. Remove one of the two entries."
+                f"Both required and forbidden: {_listed(both, names)}. Remove one of the two entries."
             )
         if (both := required & backwards).any():
             raise KnowledgeError(
-                f"Required against the tiers: {_listed(both, names)}. Put the source in the same tier as the target "
-                "or an earlier one, or remove the requirement."
+                f"Required against the tiers: {_listed(both, names)}. Put the source into the tier of the "
+                "target or an earlier one, or remove the requirement."
             )
         reached = transitive_closure(required)
         if (on_cycle := required & reached.T).any():

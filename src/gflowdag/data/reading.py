@@ -1,0 +1,128 @@
+"""Text tables: a file that is not one is refused with its line, never half read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pandas as pd
+
+from gflowdag.data.wording import shown
+from gflowdag.errors import DataError
+
+MAX_BYTES = 1 << 30
+MAX_COLUMNS = 10_000
+_SEPARATORS = (",", ";", "\t", " ")
+
+
+def read_csv(path: str | Path) -> pd.DataFrame:
+    """Read a table with a header line, separated by commas, semicolons, tabs or spaces, gzipped or not.
+
+    A first column without a name that merely numbers the rows (as pandas and R write it) is left out.
+
+    Raises:
+        DataError: no such file, or one that is empty, binary, ragged, too large or without a header.
+    """
+    path = Path(path)
+    text = _text(path)
+    lines = text.lstrip().splitlines()
+    if not lines:
+        raise DataError(
+            f"{path} is empty. It needs a header line with the names and one line per observation."
+        )
+    separator = _separator(lines[0])
+    header = _check_lines(path, text, separator)
+
+    frame = pd.read_csv(
+        io.StringIO(text),
+        sep=separator,
+        header=0,
+        names=header,
+        index_col=False,
+        skipinitialspace=True,
+        keep_default_na=False,
+        na_values=["", "NA", "N/A", "NaN", "nan", "NULL", "null"],
+    )
+    if header[0] == "" and frame.iloc[:, 0].tolist() in (
+        list(range(len(frame))),
+        list(range(1, len(frame) + 1)),
+    ):
+        frame = frame.iloc[:, 1:]
+    return pd.DataFrame(frame)
+
+
+def _text(path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= MAX_BYTES else b""
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+    if content[:2] == b"\x1f\x8b":
+        try:
+            with gzip.open(io.BytesIO(content)) as stream:
+                content = stream.read(MAX_BYTES + 1)
+        except (OSError, EOFError) as error:
+            raise DataError(f"{path} is a damaged gzip file: {error}.") from error
+        size = len(content)
+    if size > MAX_BYTES:
+        raise DataError(
+            f"{path} has more than {MAX_BYTES >> 20} MiB. Read it yourself and pass the DataFrame."
+        )
+    if b"\x00" in content:
+        raise DataError(f"{path} is a binary file, not a text table. Export it as CSV.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path} is no UTF-8 text (line {line}). Save it as CSV in UTF-8.") from error
+
+
+def _separator(header: str) -> str:
+    """The first of the known separators that occurs in the header; a comma where there is one column."""
+    return next((separator for separator in _SEPARATORS if separator in header.strip()), ",")
+
+
+def _check_lines(path: Path, text: str, separator: str) -> list[str]:
+    """The names of the header line, after a look at every line."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    header: list[str] | None = None
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells) and len(cells) <= 1:
+                continue  # blank line
+            if header is None:
+                header = _checked_header(path, cells)
+            elif len(cells) != len(header):
+                raise DataError(
+                    f"{path} is ragged: line {reader.line_num} has {len(cells)} cells, the header "
+                    f"{len(header)}. Correct the line; leave the cell of a missing value empty."
+                )
+    except csv.Error as error:
+        raise DataError(f"{path} is no text table: line {reader.line_num}: {error}.") from error
+    return header or []
+
+
+def _checked_header(path: Path, cells: list[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) > MAX_COLUMNS:
+        raise DataError(f"The header of {path} has {len(names)} columns; is the table transposed?")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(
+            f"The header of {path} repeats {shown(map(repr, repeated))}. Give every column its own name, and "
+            "put a header line first if there is none."
+        )
+    if all(_is_decimal(name) for name in names):
+        raise DataError(
+            f"{path} has no header line: line 1 holds numbers only. Put the names of the columns first."
+        )
+    return names
+
+
+def _is_decimal(cell: str) -> bool:
+    """Whether a cell is a number with a decimal part; whole numbers may be names."""
+    try:
+        return not float(cell).is_integer()
+    except (ValueError, OverflowError):
+        return False

@@ -1,0 +1,137 @@
+"""From a DataFrame as users have it to named, complete columns of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from gflowdag.data.columns import Column, Kind, infer_kind
+from gflowdag.data.interventions import intervention_mask
+from gflowdag.data.wording import shown, unknown_name
+from gflowdag.errors import DataError
+
+Frame = Any  # a pandas DataFrame; what its methods return is typed too loosely for a checker to follow
+
+
+def to_pandas(table: Any) -> pd.DataFrame:
+    """A DataFrame of another library (polars and its like) as a pandas one."""
+    try:
+        return table.to_pandas()
+    except ImportError:  # polars without pyarrow
+        return pd.DataFrame(table.to_dict(as_series=False))
+
+
+def named_columns(frame: Frame) -> Frame:
+    """The frame with rows numbered from 0 and with text as column names, all different."""
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"A pandas DataFrame is needed here, got {type(frame).__name__}.")
+    names = [str(name).strip() for name in frame.columns]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(
+            f"Column names occur more than once: {shown(map(repr, repeated))}. Rename the columns."
+        )
+    if "" in names:
+        raise DataError(f"Column {names.index('') + 1} has no name. Name it or drop it.")
+    if not names:
+        raise DataError("The table has no variables; it needs one named column for each.")
+    return frame.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def split_interventions(
+    frame: Frame, interventions: Any, base: int | None
+) -> tuple[Frame, np.ndarray | None]:
+    """The variables, and the mask [n, d] of what was set from outside; a column of targets is no variable."""
+    if interventions is None:
+        return frame, None
+    if isinstance(interventions, str):
+        if interventions not in frame.columns:
+            raise DataError(
+                f"interventions names no column. {unknown_name(interventions, list(frame.columns))}"
+            )
+        interventions, frame = frame[interventions], frame.drop(columns=interventions)
+        if not len(frame.columns):
+            raise DataError("The table has no variables besides the column of interventions.")
+    return frame, intervention_mask(interventions, list(frame.columns), len(frame), base=base)
+
+
+def complete_rows(
+    frame: Frame, intervened: np.ndarray | None, missing: str
+) -> tuple[Frame, np.ndarray | None, list[str]]:
+    """The rows without missing values and a note on the others, or a refusal where `missing` is `"error"`."""
+    absent = frame.isna().to_numpy()
+    if not absent.any():
+        return frame.infer_objects(), intervened, []
+    complete = ~absent.any(axis=1)
+    where = shown(
+        f"{name!r}: {column.sum()} (first in row {column.argmax() + 1})"
+        for name, column in zip(frame.columns, absent.T, strict=True)
+        if column.any()
+    )
+    if missing == "error":
+        raise DataError(
+            f"Missing values in {where}. Fill them in, drop the column, or pass missing='drop', which keeps "
+            f"{complete.sum()} of {len(frame)} rows."
+        )
+    kept = frame[complete].reset_index(drop=True).infer_objects()
+    for name in frame.columns[absent.any(axis=0)]:  # pandas turns integers with gaps into floats
+        if types.is_float_dtype(kept[name]) and (kept[name] % 1 == 0).all():
+            kept[name] = kept[name].astype(np.int64)
+    note = f"{(~complete).sum()} of {len(frame)} rows were dropped because of missing values in {where}."
+    return kept, None if intervened is None else intervened[complete], [note]
+
+
+def column_kinds(frame: Frame, kinds: Kind | Mapping[str, Kind] | None) -> dict[str, Kind]:
+    """The kind of each column: as the user says, otherwise inferred."""
+    names = list(frame.columns)
+    given: Mapping[str, Kind] = dict.fromkeys(names, kinds) if isinstance(kinds, str) else kinds or {}
+    for name, kind in given.items():
+        if name not in names:
+            raise DataError(f"`kinds` names an unknown column. {unknown_name(name, names)}")
+        if kind not in ("continuous", "discrete"):
+            raise DataError(f"The kind of column {name!r} must be 'continuous' or 'discrete', got {kind!r}.")
+    return {name: given[name] if name in given else infer_kind(name, frame[name]) for name in names}
+
+
+def check_one_kind(columns: Sequence[Column]) -> None:
+    """Refuse a mix of continuous and discrete columns: no score handles it."""
+    continuous = [column.name for column in columns if column.kind == "continuous"]
+    discrete = [column.name for column in columns if column.kind == "discrete"]
+    if continuous and discrete:
+        raise DataError(
+            "The table mixes kinds, which no score handles. "
+            f"Continuous: {shown(map(repr, continuous))}; discrete: {shown(map(repr, discrete))}. "
+            "Pass discretize='quantile' to cut the continuous columns into bins, or "
+            f"kinds={{{discrete[0]!r}: 'continuous'}} and so on where the levels are numbers on a scale."
+        )
+
+
+def notes_on_columns(columns: Sequence[Column]) -> list[str]:
+    """What was made of the columns, in sentences for the user."""
+    names = shown([column.name for column in columns], 12)
+    first = columns[0]
+    if first.kind == "continuous":
+        how = ("logged, " if first.log else "") + (
+            "standardised (ddof = 1)" if first.scaling else "not scaled"
+        )
+        return [f"{len(columns)} variables taken as continuous, {how}: {names}."]
+    notes = [f"{len(columns)} variables taken as discrete: {names}."]
+    if binned := [column for column in columns if column.cuts is not None]:
+        levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)
+        notes.append(f"{len(binned)} of them were continuous and cut into bins: {levels}.")
+    return notes
+
+
+def notes_on_interventions(intervened: np.ndarray | None, names: Sequence[str]) -> list[str]:
+    """Which variables were set from outside and how often, in sentences for the user."""
+    if intervened is None:
+        return []
+    counts = dict(zip(names, intervened.sum(axis=0).tolist(), strict=True))
+    told = shown([f"{name} in {count} rows" for name, count in counts.items() if count], 12) or "none"
+    notes = [f"Interventions: {told}; {int((~intervened.any(axis=1)).sum())} rows are observational."]
+    if always := [name for name, count in counts.items() if count == len(intervened)]:
+        notes.append(f"Every row sets {shown(always)}: the data cannot tell what causes it.")
+    return notes
