@@ -1,0 +1,18 @@
+"""The exact posterior over DAGs by dynamic programming over subsets, for about twenty variables."""
+
+from gflowdag.exact.best import map_graph
+from gflowdag.exact.posterior import Exact, posterior
+from gflowdag.exact.reference import Reference, reference
+from gflowdag.exact.sampling import sample
+from gflowdag.exact.size import MAX_VARIABLES, check_size
+
+__all__ = [
+    "MAX_VARIABLES",
+    "Exact",
+    "Reference",
+    "check_size",
+    "map_graph",
+    "posterior",
+    "reference",
+    "sample",
+]

@@ -1,0 +1,58 @@
+"""What an exact computation costs, and tables that it can take."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
+
+MAX_VARIABLES = 20
+
+
+def checked_table(table: ArrayLike) -> NDArray[np.float64]:
+    """The table as float64 [d, 2^(d−1)], or an error that says what is wrong with it."""
+    table = np.asarray(table, dtype=np.float64)
+    if table.ndim != 2 or len(table) == 0 or table.shape[1] != 1 << (len(table) - 1):
+        raise ScoreError(f"a score table is [d, 2^(d−1)], got {table.shape}")
+    if np.isnan(table).any() or np.isposinf(table).any():
+        node = int(np.argmax((np.isnan(table) | np.isposinf(table)).any(axis=1)))
+        raise ScoreError(f"the score table of variable {node} has entries that are NaN or +inf")
+    return table
+
+
+def estimated_bytes(d: int) -> int:
+    """Peak memory of `posterior` in bytes, the table itself included."""
+    return 8 * (8 * d * 2 ** (d - 1) + 6 * 2**d)
+
+
+def estimated_seconds(d: int) -> float:
+    """Rough time of `posterior` on two cores."""
+    return 4e-9 * 3**d + 2e-8 * d * d * 2**d
+
+
+def check_size(d: int, max_variables: int) -> None:
+    """Refuse what is beyond the limit, with what it would cost."""
+    if d <= max_variables:
+        return
+    raise TooLargeError(
+        f"the exact posterior over {d} variables sums over 3^{d} pairs of sets: about "
+        f"{_duration(estimated_seconds(d))} on two cores and {estimated_bytes(d) / 2**30:.1f} GiB of memory, beyond "
+        f"the limit of {max_variables} variables. Set max_variables={d} to do it all the same, or use "
+        "OrderGFlowNet or OrderMCMC"
+    )
+
+
+def no_dag() -> KnowledgeError:
+    """The error for a table under which every DAG has score −inf."""
+    return KnowledgeError(
+        "no DAG is allowed: in every one some node has a parent set of score −inf. Relax the required or "
+        "forbidden edges, the tiers or the maximum number of parents"
+    )
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
