@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from pathlib import Path
 
 import pandas as pd
 
 from gflowdag.data.wording import shown
-from gflowdag.errors import DataError
+from gflowdag.errors import DataError, GFlowDAGError
 
 MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
@@ -26,7 +27,7 @@ def read_csv(path: str | Path) -> pd.DataFrame:
         DataError: no such file, or one that is empty, binary, ragged, too large or without a header.
     """
     path = Path(path)
-    text = _text(path)
+    text = read_text(path, DataError)
     lines = text.lstrip().splitlines()
     if not lines:
         raise DataError(
@@ -53,30 +54,29 @@ def read_csv(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(frame)
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path, error: type[GFlowDAGError]) -> str:
+    """The text of a file in UTF-8, gzipped or not; whatever prevents it is raised as an `error`."""
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= MAX_BYTES else b""
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+    except OSError as problem:
+        raise error(f"Cannot read {path}: {problem.strerror}.") from problem
     if content[:2] == b"\x1f\x8b":
         try:
             with gzip.open(io.BytesIO(content)) as stream:
                 content = stream.read(MAX_BYTES + 1)
-        except (OSError, EOFError) as error:
-            raise DataError(f"{path} is a damaged gzip file: {error}.") from error
+        except (OSError, EOFError, zlib.error) as problem:
+            raise error(f"{path} is a damaged gzip file: {problem}.") from problem
         size = len(content)
     if size > MAX_BYTES:
-        raise DataError(
-            f"{path} has more than {MAX_BYTES >> 20} MiB. Read it yourself and pass the DataFrame."
-        )
+        raise error(f"{path} holds more than {MAX_BYTES >> 20} MiB. Read it yourself and pass the DataFrame.")
     if b"\x00" in content:
-        raise DataError(f"{path} is a binary file, not a text table. Export it as CSV.")
+        raise error(f"{path} is a binary file, not text. Export the table as CSV.")
     try:
         return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path} is no UTF-8 text (line {line}). Save it as CSV in UTF-8.") from error
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise error(f"{path} is no UTF-8 text (line {line}). Save it in UTF-8.") from problem
 
 
 def _separator(header: str) -> str:
