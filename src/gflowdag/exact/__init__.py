@@ -1,16 +1,17 @@
 """The exact posterior over DAGs by dynamic programming over subsets, for about twenty variables."""
 
 from gflowdag.exact.best import map_graph
-from gflowdag.exact.posterior import Exact, posterior
-from gflowdag.exact.reference import Reference, reference
+from gflowdag.exact.marginals import Exact, posterior
+from gflowdag.exact.references import Reference, reference
 from gflowdag.exact.sampling import sample
-from gflowdag.exact.size import MAX_VARIABLES, check_size
+from gflowdag.exact.size import MAX_VARIABLES, check_size, estimated_bytes
 
 __all__ = [
     "MAX_VARIABLES",
     "Exact",
     "Reference",
     "check_size",
+    "estimated_bytes",
     "map_graph",
     "posterior",
     "reference",

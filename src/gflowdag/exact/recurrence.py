@@ -5,7 +5,7 @@ With β_j(W) the subset sums and C = V∖W,
     F(U) = Σ_{∅≠R⊆U} (−1)^{|R|+1} F(U∖R) Π_{j∈R} β_j(U∖R)      the weight of all DAGs on U
     H(W) = Σ_{∅≠R⊆C} (−1)^{|R|+1} H(W∪R) Π_{j∈R} β_j(W)        the weight of all ways to add C to W
 
-(inclusion–exclusion over the nodes of R that have all their parents in U∖R, in W). F(V) = H(∅) is the evidence.
+(inclusion–exclusion over the nodes that have all their parents in U∖R, in W). The evidence is F(V) = H(∅).
 Restricted to the R that contain j, the second sum is the weight of the ways in which j alone has all its
 parents in W, that is, all other nodes of C descend from j: times F(W), it is the weight of all DAGs in which
 W is the set of non-descendants of j.
@@ -17,7 +17,6 @@ result does not depend on the number of threads.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -83,11 +82,6 @@ def _layers(high_bits: int, downwards: bool) -> Iterator[list[int]]:
     sizes = range(high_bits, -1, -1) if downwards else range(high_bits + 1)
     for size in sizes:
         yield [high for high in range(1 << high_bits) if high.bit_count() == size]
-
-
-def available_threads() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @numba.njit(inline="always")

@@ -1,13 +1,13 @@
 """Independent DAGs from the exact posterior, layer by layer from the roots.
 
-The first layer are the nodes without parents; after the layers W and then L, the next layer are the nodes whose
-parents are all in U = W ∪ L, and not all in W. With H(U) the weight of all ways to add the other nodes to U,
+The first layer are the nodes without parents; after the layers W and then L, the next layer are the nodes
+whose parents are all in U = W ∪ L, and not all in W. With H(U) the weight of all ways to add the rest to U,
 
     P(every node of R has its parents in U) = Π_{j∈R} β_j(U) · H(U∪R) / H(U),
 
 whose Möbius transform over supersets is the law of the set T of *all* such nodes. Given the layer before it,
-T weighs in addition Π_{j∈T} (1 − β_j(W)/β_j(U)): none of its nodes may have been ready earlier. The parents of
-the nodes of T are then independent. Nothing is rejected and nothing is approximate.
+T weighs in addition Π_{j∈T} (1 − β_j(W)/β_j(U)): none of its nodes may have been ready earlier. The parents
+of the nodes of T are then independent. Nothing is rejected and nothing is approximate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gflowdag.exact.posterior import Exact, posterior
+from gflowdag.exact.marginals import Exact, posterior
 from gflowdag.exact.scaled import compress
 from gflowdag.exact.size import checked_table
 from gflowdag.graph.bits import graphs_from_masks
@@ -52,7 +52,7 @@ def sample(
 def _draw_layers(
     n: int, log_sums: NDArray[np.float64], log_completions: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For every sample and node, the sets W and U that its parents lie outside and inside of, int64 [n, d]."""
+    """For every sample and node, the sets W and U: its parents are in U, not all in W; int64 [n, d]."""
     d = len(log_sums)
     outside = np.zeros((n, d), dtype=np.int64)
     inside = np.zeros((n, d), dtype=np.int64)
@@ -60,12 +60,13 @@ def _draw_layers(
     placed = np.zeros(n, dtype=np.int64)
     active = np.arange(n)
     while len(active):
-        states, group = np.unique(np.stack([placed[active], previous[active]]), axis=1, return_inverse=True)
-        law_of = np.int64(-1)
-        for k, (now, before) in enumerate(states.T):
+        active = active[np.lexsort((previous[active], placed[active]))]
+        changed = (np.diff(placed[active]) != 0) | (np.diff(previous[active]) != 0)
+        law, law_of = np.empty(0), np.int64(_NONE)
+        for members in np.split(active, np.flatnonzero(changed) + 1):
+            now, before = placed[members[0]], previous[members[0]]
             if now != law_of:  # sorted by the placed set, so that each law is computed once
                 law, law_of = _layer_law(now, log_sums, log_completions), now
-            members = active[group == k]
             cumulative = np.cumsum(_unready_before(law, now, before, log_sums))
             if cumulative[-1] <= 0.0:  # reached by rounding alone: start these samples again
                 previous[members], placed[members] = _NONE, 0

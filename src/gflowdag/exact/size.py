@@ -37,8 +37,8 @@ def check_size(d: int, max_variables: int) -> None:
         return
     raise TooLargeError(
         f"the exact posterior over {d} variables sums over 3^{d} pairs of sets: about "
-        f"{_duration(estimated_seconds(d))} on two cores and {estimated_bytes(d) / 2**30:.1f} GiB of memory, beyond "
-        f"the limit of {max_variables} variables. Set max_variables={d} to do it all the same, or use "
+        f"{_duration(estimated_seconds(d))} on two cores and {estimated_bytes(d) / 2**30:.1f} GiB of memory, "
+        f"beyond the limit of {max_variables} variables. Set max_variables={d} to do it all the same, or use "
         "OrderGFlowNet or OrderMCMC"
     )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gflowdag.exact.posterior import posterior
+from gflowdag.exact.marginals import posterior
 from gflowdag.exact.size import MAX_VARIABLES, checked_table
 from gflowdag.files import write_npz
 from gflowdag.progress import Progress, silent

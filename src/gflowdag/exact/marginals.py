@@ -8,11 +8,12 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gflowdag.exact.recurrence import available_threads, weigh_completions, weigh_dags
+from gflowdag.exact.recurrence import weigh_completions, weigh_dags
 from gflowdag.exact.scaled import LOG2, compress, potentials, subset_sums
 from gflowdag.exact.size import MAX_VARIABLES, check_size, checked_table, no_dag
 from gflowdag.progress import Progress, silent
 from gflowdag.score.subsets import log_subset_sums
+from gflowdag.score.threads import num_cores
 
 
 class Exact(NamedTuple):
@@ -47,7 +48,7 @@ def posterior(
     """
     table = checked_table(table)
     check_size(len(table), max_variables)
-    threads = threads or available_threads()
+    threads = threads or num_cores()
     shift = table.max(axis=1, keepdims=True)  # the best parent set of each node weighs 1: nothing overflows
     if np.isneginf(shift).any():
         raise no_dag()
@@ -85,7 +86,7 @@ def _part(progress: Progress, half: int) -> Progress:
 
 @numba.njit(cache=True, nogil=True)
 def _nondescendants(weight, only_root, before, after, log_sums, log_total):
-    """Turn `only_root` into log P(W are the non-descendants of j) − log β_j(W); returns the path marginals."""
+    """Turn `only_root` into log P(non-descendants of j = W) − log β_j(W); returns the path marginals."""
     d = only_root.shape[0]
     paths = np.zeros((d, d))
     for j in range(d):
