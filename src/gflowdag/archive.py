@@ -38,6 +38,8 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
     }
     if posterior.log_scores is not None:
         arrays["log_scores"] = np.asarray(posterior.log_scores, dtype=np.float64)
+    if posterior.path_marginals is not None:
+        arrays["path_probabilities"] = np.asarray(posterior.path_marginals, dtype=np.float64)
     if posterior.best_graph is not None:
         arrays["best_graph"] = np.asarray(posterior.best_graph, dtype=np.uint8)
     write_npz(path, arrays)
@@ -48,7 +50,7 @@ def read_posterior(path: str | Path) -> Posterior:
 
     Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
     (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n] and
-    `best_graph` [d, d].
+    `path_probabilities` and `best_graph` [d, d].
     """
     path = Path(path)
     if path.is_dir():
@@ -67,6 +69,7 @@ def read_posterior(path: str | Path) -> Posterior:
         log_weights=arrays["log_weights"].astype(np.float64),
         log_scores=arrays.get("log_scores"),
         marginals=arrays["edge_probabilities"].astype(np.float64) if meta.get("marginals_given") else None,
+        path_marginals=arrays.get("path_probabilities"),
         best_graph=None if best is None else best.astype(bool),
         log_evidence=meta.get("log_evidence"),
         log_evidence_error=meta.get("log_evidence_error"),
@@ -104,7 +107,7 @@ def _check(path: Path, arrays: dict[str, np.ndarray], meta: Any) -> None:
     graphs, d = arrays["adjacency"], len(arrays["names"]) if arrays["names"].ndim == 1 else -1
     n = len(graphs) if graphs.ndim == 3 else -1
     shapes = {"adjacency": (n, d, d), "log_weights": (n,), "log_scores": (n,)}
-    shapes |= {"edge_probabilities": (d, d), "best_graph": (d, d)}
+    shapes |= dict.fromkeys(("edge_probabilities", "path_probabilities", "best_graph"), (d, d))
     for name, shape in shapes.items():
         if name in arrays and arrays[name].shape != shape:
             raise FileFormatError(f"{path}: {name} has shape {arrays[name].shape}, expected {shape}")
@@ -114,6 +117,7 @@ def _check(path: Path, arrays: dict[str, np.ndarray], meta: Any) -> None:
         raise FileFormatError(f"{path}: the graphs are not all acyclic 0/1 matrices")
     if np.isnan(arrays["log_weights"]).any() or not np.isfinite(arrays["log_weights"]).any():
         raise FileFormatError(f"{path}: the weights are not numbers")
-    p = arrays["edge_probabilities"]
-    if not np.isfinite(p).all() or p.min(initial=0) < -1e-6 or p.max(initial=0) > 1 + 1e-6:
-        raise FileFormatError(f"{path}: the edge probabilities are not probabilities")
+    for name in ("edge_probabilities", "path_probabilities"):
+        p = arrays.get(name, np.zeros(1))
+        if not np.isfinite(p).all() or p.min(initial=0) < -1e-6 or p.max(initial=0) > 1 + 1e-6:
+            raise FileFormatError(f"{path}: {name} holds numbers that are not probabilities")

@@ -282,15 +282,16 @@ def datasets(json: JSON = False) -> None:
     """List the data sets that can be named instead of a file."""
     from gflowdag.data import list_datasets
 
-    rows = list_datasets()
+    rows = list_datasets().to_dict(orient="records")
     if json:
-        _print_json([{"name": name, "description": text} for name, text in rows.items()])
+        _print_json(rows)
         return
     from rich.table import Table as Grid
 
     grid = Grid(box=None, pad_edge=False, show_header=False)
-    for name, text in rows.items():
-        grid.add_row(f"[bold]{name}[/bold]", text)
+    for row in rows:
+        where = "" if row["embedded"] else "[dim]read from GFLOWDAG_DATA, or downloaded[/dim]"
+        grid.add_row(f"[bold]{row['name']}[/bold]", row["description"], where)
     _console().print(grid)
 
 

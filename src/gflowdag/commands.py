@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gflowdag import __version__, runs
-from gflowdag.data import Dataset, Knowledge, is_known_dataset, load_dataset
+from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.errors import GFlowDAGError
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior import Posterior
@@ -42,9 +42,8 @@ def load_table(
         "missing": missing,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
-    if is_known_dataset(source) and not Path(source).exists():
-        named = load_dataset(source)
-        return named.dataset(**options)
+    if _is_named(source):
+        return load_dataset(source).dataset(**options)
     return Dataset.from_csv(
         source, interventions=interventions, intervention_base=intervention_base, **options
     )
@@ -56,9 +55,12 @@ def load_truth(source: str, truth: Path | None) -> pd.DataFrame | None:
         from gflowdag.metrics import read_edges
 
         return read_edges(truth)
-    if is_known_dataset(source) and not Path(source).exists():
-        return load_dataset(source).truth
-    return None
+    return load_dataset(source).truth if _is_named(source) else None
+
+
+def _is_named(source: str) -> bool:
+    """Whether `source` names a built-in data set; a file of that name comes first."""
+    return source in set(list_datasets()["name"]) and not Path(source).exists()
 
 
 def run_fit(
@@ -135,15 +137,7 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
             raise GFlowDAGError(
                 f"there is no variable {name!r}; the variables are {', '.join(posterior.names)}"
             )
-    if question == "edge":
-        p, error = posterior.edge_probabilities().to_numpy(), posterior.edge_errors()
-        arrow = "→"
-    else:
-        features = path_features if question == "path" else markov_blanket_features
-        indicator = features(posterior.samples)
-        p = np.tensordot(posterior.weights, indicator, axes=1)
-        error = posterior.standard_errors(indicator)
-        arrow = "⇝" if question == "path" else "in the Markov blanket of"
+    arrow, p, error = _feature(posterior, question)
     i = posterior.names.index(source)
     targets = [target] if target else [name for name in posterior.names if name != source]
     rows = []
@@ -157,6 +151,18 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
             }
         )
     return rows if target else sorted(rows, key=lambda row: -row["probability"])
+
+
+def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.ndarray]:
+    """How the feature is written, its probabilities [d, d] and their errors [d, d]."""
+    if question == "edge":
+        return "→", posterior.edge_probabilities().to_numpy(), posterior.edge_errors()
+    if question == "path":
+        p = posterior.path_probabilities().to_numpy()
+        exact = posterior.path_marginals is not None
+        return "⇝", p, np.zeros_like(p) if exact else posterior.standard_errors(path_features(posterior.samples))
+    error = posterior.standard_errors(markov_blanket_features(posterior.samples))
+    return "in the Markov blanket of", posterior.markov_blanket_probabilities().to_numpy(), error
 
 
 def export_text(posterior: Posterior, format: str, threshold: float) -> str:

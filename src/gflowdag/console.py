@@ -17,7 +17,8 @@ def print_posterior(posterior: Posterior, console: Console, *, max_rows: int = M
     """The short answer: how it was obtained, how far to trust it, the evidence and the likely edges."""
     facts = posterior.diagnostics()
     verdict = str(facts["verdict"])
-    line = Text.assemble((verdict, f"bold {_COLOURS.get(verdict, 'yellow')}"), f" · {posterior.method} · ")
+    line = Text.assemble((verdict, f"bold {_COLOURS.get(verdict, 'yellow')}"))
+    line.append(f" · by {posterior.method} · " if posterior.method != verdict else " · ")
     line.append(f"{posterior.num_variables} variables, {posterior.num_samples} sampled graphs")
     console.print(line)
     console.print(Text(str(facts["explanation"])))

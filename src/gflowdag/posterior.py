@@ -33,6 +33,7 @@ class Posterior:
         log_scores: log prior + log marginal likelihood of each sample [n], or None.
         marginals: edge probabilities [d, d] that the method computed without sampling noise from drawing
             graphs (exact, or Rao–Blackwellised), or None to estimate them from the samples.
+        path_marginals: probabilities of directed paths [d, d], likewise, or None.
         best_graph: the graph of highest score the method knows, bool [d, d], or None for the best sample.
         log_evidence: log of the sum of prior × likelihood over all graphs, or None where unknown.
         log_evidence_error: its standard error; 0 where exact.
@@ -44,6 +45,7 @@ class Posterior:
     log_weights: np.ndarray = None  # type: ignore[assignment]
     log_scores: np.ndarray | None = None
     marginals: np.ndarray | None = None
+    path_marginals: np.ndarray | None = None
     best_graph: np.ndarray | None = None
     log_evidence: float | None = None
     log_evidence_error: float | None = None
@@ -99,6 +101,8 @@ class Posterior:
 
     def path_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
         """Probability of a directed path from i (row) to j (column)."""
+        if weighted and self.path_marginals is not None:
+            return self._frame(self.path_marginals)
         return self._frame(self._mean(path_features(self.samples), weighted))
 
     def markov_blanket_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:

@@ -70,6 +70,7 @@ class ExactPosterior(StructureLearner):
             method=self.method,
             log_scores=table[nodes, compress(parent_masks(samples), nodes)].sum(axis=1),
             marginals=answer.edge_probabilities,
+            path_marginals=answer.path_probabilities,
             best_graph=best,
             log_evidence=answer.log_evidence,
             log_evidence_error=0.0,
@@ -79,6 +80,5 @@ class ExactPosterior(StructureLearner):
                 "ess": 1.0,
                 "best_log_score": best_log_score,
                 "rounding": answer.discrepancy,
-                "path_probabilities": answer.path_probabilities,
             },
         )

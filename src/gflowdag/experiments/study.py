@@ -1,0 +1,134 @@
+"""A study is a set of independent tasks whose results are files: it can be stopped, resumed and spread out.
+
+A task calls a module-level function with JSON arguments and stores what it returns under its own name. A
+task whose file is there, for the same arguments, is not run again; a worker that dies loses the one task it
+held. On one machine tasks run in joblib's spawned workers, on many on a Dask cluster.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gflowdag.errors import FileFormatError, MissingExtraError
+from gflowdag.files import plain, write_json
+from gflowdag.progress import Progress, silent
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Task(NamedTuple):
+    """One unit of work: `module:function(**arguments)` returns a flat dictionary, the row."""
+
+    name: str  # unique in its study, and a file name
+    function: str  # "package.module:function"
+    arguments: dict[str, Any]  # plain JSON values
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    folder: str | Path,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress = silent,
+) -> list[dict[str, Any]]:
+    """Run the tasks that are not done yet and return the rows of all, in the order of `tasks`.
+
+    A task that fails gives a row with `error`; it is tried again by the next call.
+
+    Args:
+        tasks: what to do.
+        folder: results go to `folder/tasks/NAME.json`.
+        jobs: worker processes on this machine; 1 runs in this process.
+        scheduler: address of a Dask scheduler (`tcp://host:8786`) to run on instead.
+        progress: told after every task.
+    """
+    folder = Path(folder) / "tasks"
+    pending = [task for task in tasks if stored_row(task, folder) is None]
+    done = len(tasks) - len(pending)
+    progress(done, len(tasks))
+    for _ in _completed(pending, folder, jobs, scheduler):
+        done += 1
+        progress(done, len(tasks))
+    return [stored_row(task, folder) or _stored_failure(task, folder) for task in tasks]
+
+
+def run_task(task: Task, folder: str | Path) -> str:
+    """Run one task in this process and store its row; returns the task's name."""
+    path = Path(folder) / f"{task.name}.json"
+    record: dict[str, Any] = {"function": task.function, "arguments": task.arguments}
+    started = time.perf_counter()
+    try:
+        module, function = task.function.split(":")
+        row = getattr(importlib.import_module(module), function)(**task.arguments)
+        record["row"] = {**row, "task_seconds": round(time.perf_counter() - started, 3)}
+    except Exception as error:
+        record["error"] = f"{type(error).__name__}: {error}"
+        record["traceback"] = traceback.format_exc()
+    write_json(path, record)
+    return task.name
+
+
+def stored_row(task: Task, folder: Path) -> dict[str, Any] | None:
+    """The row that a finished task left, or None if it has to be run."""
+    record = _stored(task, folder)
+    return None if record is None or "row" not in record else {"task": task.name, **record["row"]}
+
+
+def _stored_failure(task: Task, folder: Path) -> dict[str, Any]:
+    record = _stored(task, folder) or {"error": "the worker died"}
+    return {"task": task.name, "error": record["error"]}
+
+
+def _stored(task: Task, folder: Path) -> dict[str, Any] | None:
+    path = folder / f"{task.name}.json"
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FileFormatError(f"{path} is not a task's result: move it away ({error})") from error
+    same = record.get("function") == task.function and record.get("arguments") == _as_json(task.arguments)
+    return record if same else None
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=plain))
+
+
+def _completed(tasks: Sequence[Task], folder: Path, jobs: int, scheduler: str | None) -> Iterator[str]:
+    """Names of the tasks, as they finish."""
+    if scheduler is not None:
+        yield from _on_dask(tasks, folder, scheduler)
+    elif jobs <= 1 or len(tasks) <= 1:
+        yield from (run_task(task, folder) for task in tasks)
+    else:
+        from joblib import Parallel, delayed
+
+        before = {name: os.environ.get(name) for name in _ONE_THREAD}
+        os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # inherited by the spawned workers
+        try:
+            calls = (delayed(run_task)(task, folder) for task in tasks)
+            yield from Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls)
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def _on_dask(tasks: Sequence[Task], folder: Path, scheduler: str) -> Iterator[str]:
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise MissingExtraError('Dask is not installed: pip install "gflowdag[dask]"') from error
+    with Client(scheduler) as client:
+        # Not pure: Dask must not answer from its own memory, and a task on a worker that died is run again.
+        futures = [client.submit(run_task, task, folder, pure=False, retries=2) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result() if future.status == "finished" else ""

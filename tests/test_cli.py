@@ -1,0 +1,149 @@
+"""The command line, as a user calls it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gflowdag import commands, runs
+from gflowdag.errors import GFlowDAGError
+from gflowdag.posterior import Posterior
+
+
+def gflowdag(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gflowdag", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "table.csv"
+    commands.run_simulation(path, "linear-gaussian", 4, 60, 1.0, "erdos-renyi", 3)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    answer = gflowdag("fit", table, "--out", folder, "--samples", "50", "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["diagnostics"]["verdict"] == "exact"
+    return folder
+
+
+def test_help_is_quick() -> None:
+    started = time.perf_counter()
+    assert gflowdag("--help").returncode == 0
+    # Alone it takes 0.25 s; the bar of 0.5 s is doubled because other processes may share the cores.
+    assert time.perf_counter() - started < 1.0
+
+
+def test_a_run_folder_holds_question_answer_and_circumstances(run: Path) -> None:
+    assert {path.name for path in run.iterdir()} == {
+        "config.json",
+        "manifest.json",
+        "posterior.npz",
+        "report.html",
+    }
+    assert runs.read_manifest(run)["status"] == "done"
+    assert runs.read_config(run)["samples"] == 50
+    assert Posterior.load(run).num_samples == 50
+
+
+def test_the_same_seed_gives_the_same_bytes(run: Path, table: Path, tmp_path: Path) -> None:
+    assert gflowdag("fit", table, "--out", tmp_path / "again", "--samples", "50", "-q").returncode == 0
+    first, again = Posterior.load(run), Posterior.load(tmp_path / "again")
+    np.testing.assert_array_equal(first.samples, again.samples)
+    np.testing.assert_array_equal(first.edge_probabilities(), again.edge_probabilities())
+
+
+def test_a_run_folder_is_not_overwritten(run: Path, table: Path) -> None:
+    before = (run / "posterior.npz").read_bytes()
+    answer = gflowdag("fit", table, "--out", run)
+    assert answer.returncode == 2
+    assert "already holds a run" in answer.stderr
+    assert (run / "posterior.npz").read_bytes() == before
+
+
+def test_query_agrees_with_the_posterior(run: Path) -> None:
+    post = Posterior.load(run)
+    answer = gflowdag("query", run, "edge", "X1", "X2", "--json")
+    row = json.loads(answer.stdout)[0]
+    assert row["probability"] == pytest.approx(post.edge_probabilities().loc["X1", "X2"])
+    assert len(json.loads(gflowdag("query", run, "blanket", "X1", "--json").stdout)) == 3
+    unknown = gflowdag("query", run, "edge", "X1", "nobody")
+    assert unknown.returncode == 2
+    assert "X1, X2, X3, X4" in unknown.stderr
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "graphml", "dot"])
+def test_export_writes_every_edge(run: Path, format: str) -> None:
+    post = Posterior.load(run)
+    text = commands.export_text(post, format, 0.2)
+    kept = int((post.edge_probabilities().to_numpy() >= 0.2).sum())
+    marker = {"csv": "\n", "json": '"source"', "graphml": "<edge", "dot": "->"}[format]
+    assert text.count(marker) == kept + (format == "csv")
+
+
+def test_dot_quotes_hostile_names() -> None:
+    post = Posterior(np.array([[[0, 1], [0, 0]]]), ('a"; evil', "b\\"))
+    assert '"a\\"; evil" -> "b\\\\"' in commands.export_text(post, "dot", 0.0)
+
+
+def test_simulated_tables_come_with_their_truth(table: Path) -> None:
+    truth = pd.read_csv(table.with_suffix(".truth.csv"))
+    assert list(truth.columns) == ["source", "target"]
+    assert set(truth.source) | set(truth.target) <= set(pd.read_csv(table).columns)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1.5,2\n1.5,3\n1.5,5\n", "'a'"),
+        ("a,b\n1.5,\n2.5,3\n1.0,4\n", "Missing values in 'b'"),
+        ("", "empty"),
+    ],
+)
+def test_bad_tables_end_in_one_line_and_code_2(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    answer = gflowdag("fit", path, "--out", tmp_path / "run")
+    assert answer.returncode == 2
+    assert message in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_check_datasets_and_doctor_answer(table: Path) -> None:
+    facts = json.loads(gflowdag("check", table, "--json").stdout)
+    assert (facts["rows"], facts["variables"]) == (60, 4)
+    assert {row["method"] for row in facts["methods"]} >= {"exact", "dag-gflownet", "order-gflownet", "mc3"}
+    assert "sachs" in gflowdag("datasets").stdout
+    assert "jax" in gflowdag("doctor").stdout
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200)])
+def test_durations(text: str, seconds: float) -> None:
+    assert commands.parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-3m", "0s", "5 days"])
+def test_unreadable_durations_are_refused(text: str) -> None:
+    with pytest.raises(GFlowDAGError, match="duration"):
+        commands.parse_duration(text)
+
+
+def test_options_that_a_method_lacks_are_refused(table: Path, tmp_path: Path) -> None:
+    answer = gflowdag("fit", table, "--method", "exact", "--iterations", "5", "--out", tmp_path / "run")
+    assert answer.returncode == 2
+    assert "--iterations does not apply" in answer.stderr
+    assert "choose one of" in gflowdag("fit", table, "--method", "oracle").stderr
