@@ -12,13 +12,13 @@ from gflowdag.graph.bits import expand, graphs_from_masks
 
 
 def map_graph(table: ArrayLike) -> tuple[NDArray[np.bool_], float]:
-    """The DAG of highest score and its log score, in O(d² 2^d).
+    """The DAG of highest score, in O(d² 2^d).
 
     Args:
         table: log scores of all parent sets, float64 [d, 2^(d−1)], compressed index; −inf is forbidden.
 
     Returns:
-        The graph, bool [d, d], rows are sources; the first in the order of the table among equals.
+        The graph, bool [d, d], rows are sources, and its score; of equals, any.
 
     Raises:
         KnowledgeError: every DAG holds a forbidden parent set.
