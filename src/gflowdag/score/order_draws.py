@@ -39,7 +39,9 @@ def draw_graphs(
         bool [n, d, d].
     """
     orders = np.asarray(orders, np.int32)
-    terms, placed = map(np.asarray, _latest_parents(weights, jnp.asarray(orders), jnp.asarray(labels, jnp.int32)))
+    terms, placed = map(
+        np.asarray, _latest_parents(weights, jnp.asarray(orders), jnp.asarray(labels, jnp.int32))
+    )
     latest = np.argmax(terms + rng.gumbel(size=terms.shape), axis=2)
     log_total = np.take_along_axis(terms, latest[..., None], axis=2)[..., 0]
     uniform = rng.random(latest.shape)

@@ -21,15 +21,21 @@ def likely_order(table: CandidateTable, rng: np.random.Generator) -> NDArray[np.
     d = table.num_variables
     sums = log_subset_sums(table.scores)
     bits = np.zeros((d, d), np.int64)
-    np.put_along_axis(bits, table.candidates.astype(np.int64), 1 << np.arange(table.num_candidates)[None], axis=1)
+    np.put_along_axis(
+        bits, table.candidates.astype(np.int64), 1 << np.arange(table.num_candidates)[None], axis=1
+    )
     singles = table.singles
 
     def log_weights(orders: NDArray) -> NDArray[np.float64]:
         """Of each order, int [m, d] -> [m]."""
-        in_order = bits[orders[:, :, None], orders[:, None, :]]  # [m, node, parent], both in the order's sequence
+        in_order = bits[
+            orders[:, :, None], orders[:, None, :]
+        ]  # [m, node, parent], both in the order's sequence
         before = np.tri(d, k=-1, dtype=bool)
         index = np.where(before, in_order, 0).sum(axis=2)
-        alone = np.where(before, singles[orders[:, :, None], orders[:, None, :]], -np.inf).max(axis=2, initial=-np.inf)
+        alone = np.where(before, singles[orders[:, :, None], orders[:, None, :]], -np.inf).max(
+            axis=2, initial=-np.inf
+        )
         weights = np.logaddexp(sums[orders, index], alone)
         # Finite for what is forbidden, so that a climb can leave it step by step.
         return np.where(np.isfinite(weights), weights, -1e9).sum(axis=1)

@@ -23,7 +23,9 @@ from gflowdag.score.orders import OrderWeights
 class Windows(NamedTuple):
     """What a finished order leaves to each node; time is the position in the order."""
 
-    placed: Array  # int32 [d, d], local index of the candidates of node j (row) placed up to time t, inclusive
+    placed: (
+        Array  # int32 [d, d], local index of the candidates of node j (row) placed up to time t, inclusive
+    )
     members: Array  # bool [d, d], whether the node placed at time t (column) is in the window of node j (row)
     free: Array  # bool [d], no condition: no larger label was placed before, also the empty set is allowed
 
@@ -120,4 +122,6 @@ def _placed_before(window: Windows, time: Array) -> Array:
 def _bits(weights: OrderWeights) -> Array:
     """Bit of a parent (column) in the local index of a node (row), int32 [d, d]; 0 for outsiders."""
     num_candidates = weights.table.shape[1]
-    return jnp.where(weights.position < num_candidates, 1 << jnp.minimum(weights.position, 30), 0).astype(jnp.int32)
+    return jnp.where(weights.position < num_candidates, 1 << jnp.minimum(weights.position, 30), 0).astype(
+        jnp.int32
+    )

@@ -1,0 +1,197 @@
+"""The order GFlowNet as an estimator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import logsumexp
+
+from gflowdag.data import Knowledge
+from gflowdag.diagnostics import importance_summary, importance_verdict
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
+from gflowdag.gflownet.order_potential import last_node_potential, tighter_labels
+from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.trainer import Options, train
+from gflowdag.posterior import Posterior
+from gflowdag.progress import Progress
+from gflowdag.score import Score
+from gflowdag.score.bge import BGe
+from gflowdag.score.order_draws import draw_graphs
+from gflowdag.score.order_problem import OrderProblem, mean_edge_probabilities, order_problem
+from gflowdag.score.potentials import schur_potential, symmetric_potential
+
+_NUM_WEIGHTED = 10_000  # orders behind the evidence and the edge marginals
+_NOTABLE_LOSS = 0.01  # share of a node's parent sets that a restriction may leave out without a word
+
+
+class OrderGFlowNet(StructureLearner):
+    """A GFlowNet over canonical orders: parent sets are summed out, and every sample carries its weight.
+
+    The network learns to build orders; graphs are drawn exactly given the order. Importance weights correct what it
+    did not learn, and give the evidence, an effective sample size and a Pareto k that say how much that was.
+
+    Args:
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
+        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        knowledge: required and forbidden edges, tiers, maximum number of parents.
+        standardize: scale continuous columns to mean 0 and standard deviation 1.
+        num_samples: number of graphs to return.
+        random_state: seed; the same seed gives the same samples.
+        verbose: show progress.
+        iterations: training steps; 1000 if neither this nor `budget` is given.
+        budget: seconds of training instead.
+        num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
+        batch_size: orders in a training step.
+        width: of the network's layers.
+        depth: number of layers.
+        learning_rate: of Adam.
+        folder: where checkpoints and metrics are written.
+        resume: continue from the checkpoint in `folder`.
+    """
+
+    method = "order-gflownet"
+
+    def __init__(
+        self,
+        *,
+        score: str = "auto",
+        prior: Any = "uniform",
+        knowledge: Knowledge | None = None,
+        standardize: bool = True,
+        num_samples: int = 1000,
+        random_state: int | np.random.Generator | None = None,
+        verbose: bool = False,
+        iterations: int | None = None,
+        budget: float | None = None,
+        num_candidates: int | None = None,
+        batch_size: int = 256,
+        width: int = 256,
+        depth: int = 3,
+        learning_rate: float = 1e-3,
+        folder: str | Path | None = None,
+        resume: bool = False,
+    ) -> None:
+        super().__init__(
+            score=score,
+            prior=prior,
+            knowledge=knowledge,
+            standardize=standardize,
+            num_samples=num_samples,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.iterations = iterations
+        self.budget = budget
+        self.num_candidates = num_candidates
+        self.batch_size = batch_size
+        self.width = width
+        self.depth = depth
+        self.learning_rate = learning_rate
+        self.folder = folder
+        self.resume = resume
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
+        if problem.is_dense:
+            rng = np.random.default_rng(seed)
+            labels = tighter_labels(problem.weights, problem.table.scores, problem.labels, rng)
+            problem = problem._replace(labels=labels)
+        space = order_space(score, problem)
+        learner = OrderLearner(space, batch=self.batch_size, width=self.width, depth=self.depth)
+        train_key, sample_key = jax.random.split(jax.random.key(seed))
+        trained = train(
+            learner,
+            train_key,
+            iterations=1000 if self.iterations is None and self.budget is None else self.iterations,
+            budget=self.budget,
+            options=Options(learning_rate=self.learning_rate),
+            folder=self.folder,
+            resume=self.resume,
+            fingerprint=f"{self.method} {self._data.sha256} {self.batch_size} {self.width} {self.depth}",
+            progress=progress,
+        )
+        batch = min(1000, _NUM_WEIGHTED)
+        num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // batch)
+        orders, log_weights, log_policy = sample_orders(space, trained.params, sample_key, batch, num_batches)
+        log_ratio = np.asarray(log_weights - log_policy)
+        posterior = weighted_posterior(
+            score, problem, np.asarray(orders), log_ratio, self.num_samples, np.random.default_rng(seed)
+        )
+        posterior.details.update(iterations=trained.iterations)  # pyright: ignore[reportAttributeAccessIssue]
+        return posterior
+
+
+def order_space(score: Score, problem: OrderProblem) -> OrderSpace:
+    """The state space with the best potential there is for this score and table."""
+    if problem.is_dense:
+        potential = last_node_potential(problem.weights, problem.table.scores, problem.labels)
+    elif isinstance(score.likelihood, BGe):
+        potential = schur_potential(score.likelihood, score.prior_log_weights)
+    else:
+        potential = symmetric_potential(problem.table, np.asarray(problem.weights.position))
+    return OrderSpace(problem.weights, jnp.asarray(problem.labels), jax.tree.map(jnp.asarray, potential))
+
+
+def weighted_posterior(
+    score: Score,
+    problem: OrderProblem,
+    orders: np.ndarray,
+    log_ratio: np.ndarray,
+    num_samples: int,
+    rng: np.random.Generator,
+) -> Posterior:
+    """The posterior behind importance-weighted orders.
+
+    Args:
+        score: of the graphs.
+        problem: of the orders.
+        orders: int [n, d].
+        log_ratio: float64 [n], log-weight of each order over its probability under the policy; −inf in dead ends.
+        num_samples: graphs to draw.
+        rng: source of randomness.
+    """
+    summary = importance_summary(log_ratio)
+    alive = np.isfinite(log_ratio)
+    marginals, errors = mean_edge_probabilities(problem, orders, np.exp(log_ratio - logsumexp(log_ratio)))
+    raw, _ = mean_edge_probabilities(problem, orders, alive / alive.sum())
+    chosen = np.flatnonzero(alive)[:num_samples]
+    samples = draw_graphs(problem.weights, problem.table, orders[chosen], problem.labels, rng)
+    return Posterior(
+        samples,
+        score.names,
+        method=OrderGFlowNet.method,
+        log_weights=log_ratio[chosen],
+        log_scores=score.log_score(samples),
+        marginals=marginals,
+        log_evidence=summary["log_evidence"],
+        log_evidence_error=summary["log_evidence_error"],
+        details={
+            **restricted_verdict(importance_verdict(summary), problem),
+            "ess": summary["ess"],
+            "pareto_k": summary["pareto_k"],
+            "edge_errors": errors,
+            "raw_edge_probabilities": raw,
+            "weighted_orders": len(orders),
+            "dead_ends": int((~alive).sum()),
+            "lost_mass": problem.table.lost_mass,
+        },
+    )
+
+
+def restricted_verdict(verdict: dict[str, str], problem: OrderProblem) -> dict[str, str]:
+    """The verdict, less sure where the candidate parents leave out too much."""
+    loss = float(np.max(problem.table.lost_mass))
+    if loss <= _NOTABLE_LOSS:
+        return verdict
+    sentence = (
+        f" Only {problem.table.num_candidates} candidate parents of each node were considered beside single others; "
+        f"without acyclicity that leaves out an estimated {loss:.0%} of the parent sets of one node "
+        f"({np.mean(problem.table.lost_mass):.0%} on average)."
+    )
+    changed = "unverified" if verdict["verdict"] == "trusted" else verdict["verdict"]
+    return {"verdict": changed, "explanation": verdict["explanation"] + sentence}
