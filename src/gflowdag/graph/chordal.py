@@ -153,10 +153,13 @@ class ChordalOrientations:
 
 def _permutations_avoiding(size: int, prefixes: Sequence[int]) -> int:
     """Permutations of a set none of whose prefixes is one of the nested sets of the given sizes."""
-    total = math.factorial(size)
-    for index, prefix in enumerate(prefixes):
-        total -= math.factorial(size - prefix) * _permutations_avoiding(prefix, prefixes[:index])
-    return total
+    sizes = [*prefixes, size]
+    avoiding: list[int] = []  # for each set in turn, its permutations that avoid the smaller ones
+    for whole in sizes:
+        # Take off the permutations by their smallest forbidden prefix.
+        hit = sum(math.factorial(whole - part) * count for part, count in zip(sizes, avoiding, strict=False))
+        avoiding.append(math.factorial(whole) - hit)
+    return avoiding[-1]
 
 
 def _draw_permutation(clique: StartingClique, rng: np.random.Generator) -> list[int]:
