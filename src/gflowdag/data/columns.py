@@ -117,9 +117,8 @@ def infer_kind(name: str, cells: Cells) -> Kind:
         )
     if types.is_integer_dtype(cells):
         return "discrete" if cells.nunique() <= MAX_INTEGER_LEVELS else "continuous"
-    if types.is_numeric_dtype(cells):
-        return "continuous"
-    return "discrete"
+    is_number = types.is_numeric_dtype(cells) or types.infer_dtype(cells) == "decimal"
+    return "continuous" if is_number else "discrete"
 
 
 def observed_levels(name: str, cells: Cells, max_levels: int) -> tuple[Hashable, ...]:

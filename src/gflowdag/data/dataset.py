@@ -89,7 +89,7 @@ class Dataset:
             knowledge.resolve(names)
         frame, intervened, notes = table.complete_rows(frame, intervened, missing)
         if len(frame) < 2:
-            raise DataError(f"{len(frame)} rows are too few: give at least 2 observations, better hundreds.")
+            raise DataError(f"Too few rows ({len(frame)}): give at least 2 observations, better hundreds.")
 
         columns = [
             Column(name, kind, log=transform == "log")

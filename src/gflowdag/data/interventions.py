@@ -53,7 +53,7 @@ def intervention_mask(
     if _is_environments(interventions):
         return _from_environments(interventions, names, num_rows)
 
-    cells = pd.Series(list(interventions))
+    cells = pd.Series([None if entry is pd.NA else entry for entry in interventions])
     if len(cells) != num_rows:
         raise DataError(f"interventions has {len(cells)} entries for {num_rows} rows; it must be {FORMS}.")
     if types.is_bool_dtype(cells):
@@ -141,7 +141,7 @@ def _from_names(cells: pd.Series, names: Sequence[str]) -> np.ndarray:
 
 def _targets(entry: Any, names: Sequence[str]) -> list[int]:
     """Positions of the variables that one entry names; none for an observational one."""
-    if entry is None or entry is pd.NA or (isinstance(entry, float) and np.isnan(entry)):
+    if entry is None or (isinstance(entry, float) and np.isnan(entry)):
         return []
     if isinstance(entry, str):
         entry = entry.strip()

@@ -86,7 +86,7 @@ def _separator(header: str) -> str:
 
 def _check_lines(path: Path, text: str, separator: str) -> list[str]:
     """The names of the header line, after a look at every line."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True)
     header: list[str] | None = None
     try:
         for cells in reader:

@@ -1,0 +1,220 @@
+"""A table becomes the numbers that the scores read: kinds, levels, scaling, held-out rows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gflowdag.data import Dataset, Knowledge
+from gflowdag.errors import DataError, KnowledgeError
+
+RNG = np.random.default_rng(0)
+NUMBERS = pd.DataFrame(RNG.gamma(2.0, 3.0, (60, 3)), columns=["a", "b", "c"])
+LABELS = pd.DataFrame({name: RNG.permutation(["x", "y", "z"] * 20) for name in ("a", "b")})
+
+
+def test_continuous_columns_have_mean_zero_and_sample_deviation_one():
+    data = Dataset.from_frame(NUMBERS)
+    assert data.is_continuous
+    assert data.standardized
+    np.testing.assert_allclose(data.values.mean(axis=0), 0, atol=1e-14)  # rounding of 60 terms
+    np.testing.assert_allclose(data.values.std(axis=0, ddof=1), 1, rtol=1e-14)
+    assert "standardised (ddof = 1)" in data.notes[0]
+
+
+def test_without_standardisation_the_values_are_those_of_the_table():
+    data = Dataset.from_frame(NUMBERS, standardize=False)
+    np.testing.assert_array_equal(data.values, NUMBERS.to_numpy())
+    assert not data.standardized
+
+
+def test_log_transform_comes_before_standardisation():
+    logged = np.log(NUMBERS.to_numpy())
+    expected = (logged - logged.mean(axis=0)) / logged.std(axis=0, ddof=1)
+    np.testing.assert_allclose(Dataset.from_frame(NUMBERS, transform="log").values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "levels"),
+    [
+        ([0.5, 1.5, 2.5] * 20, "continuous", None),
+        ([3, 1, 2] * 20, "discrete", (1, 2, 3)),
+        (range(60), "continuous", None),
+        (["b", "a", "c"] * 20, "discrete", ("a", "b", "c")),
+        ([True, False, True] * 20, "discrete", (False, True)),
+        (pd.array(["b", "a", "c"] * 20, dtype="string"), "discrete", ("a", "b", "c")),
+        (pd.array([3, 1, 2] * 20, dtype="Int64"), "discrete", (1, 2, 3)),
+        (pd.array([0.5, 1.5, 2.5] * 20, dtype="Float64"), "continuous", None),
+        (pd.array([True, False, True] * 20, dtype="boolean"), "discrete", (False, True)),
+        (
+            pd.Categorical(["lo", "hi", "lo"] * 20, categories=["lo", "mid", "hi"]),
+            "discrete",
+            ("lo", "mid", "hi"),
+        ),
+        (np.array(["b", "a", 7.5] * 20, dtype=object)[:2].repeat(30), "discrete", ("a", "b")),
+        ([1, 2, 4] * 20, "discrete", (1, 2, 4)),
+    ],
+)
+def test_kinds_and_levels_are_inferred_from_the_cells(cells, kind, levels):
+    data = Dataset.from_frame(pd.DataFrame({"v": cells}))
+    assert data.kinds == (kind,)
+    assert data.levels == (levels,)
+    assert f"taken as {kind}" in data.notes[0]
+
+
+def test_codes_are_positions_among_the_levels():
+    data = Dataset.from_frame(LABELS)
+    decoded = np.array(["x", "y", "z"])[data.values.astype(int)]
+    np.testing.assert_array_equal(decoded, LABELS.to_numpy())
+    np.testing.assert_array_equal(data.cardinalities, [3, 3])
+    pd.testing.assert_frame_equal(data.to_frame().astype(str).astype(object), LABELS.astype(object))
+
+
+def test_kinds_given_by_the_user_win():
+    frame = pd.DataFrame({"a": [1, 2, 3, 4] * 10, "b": RNG.normal(size=40)})
+    assert Dataset.from_frame(frame, kinds={"a": "continuous"}).is_continuous
+    coded = pd.DataFrame({"a": [1.0, 2.0, 3.0, 1.0], "b": [0.0, 1.0, 1.0, 1.0]})
+    assert Dataset.from_frame(coded, kinds="discrete").is_discrete
+
+
+def test_quantile_bins_hold_equal_counts_and_interval_bins_equal_widths():
+    quantile = Dataset.from_frame(NUMBERS, discretize="quantile", bins=4)
+    for codes in quantile.values.T:
+        np.testing.assert_array_equal(np.bincount(codes.astype(int)), [15] * 4)
+    interval = Dataset.from_frame(NUMBERS, discretize="interval", bins=4)
+    low, high = NUMBERS["a"].min(), NUMBERS["a"].max()
+    expected = np.clip(np.ceil((NUMBERS["a"] - low) / (high - low) * 4) - 1, 0, 3)
+    np.testing.assert_array_equal(interval.values[:, 0], expected)
+    assert "cut into bins" in quantile.notes[1]
+
+
+def test_discretize_makes_a_mixed_table_discrete():
+    mixed = NUMBERS.assign(label=LABELS["a"])
+    assert Dataset.from_frame(mixed, discretize="quantile").is_discrete
+
+
+def test_dropping_rows_with_missing_values_keeps_mask_and_kinds_aligned():
+    frame = pd.DataFrame({"a": [0, 1, None, 1, 0, 1], "b": ["u", None, "v", "u", "v", "v"]})
+    mask = np.zeros((6, 2), dtype=bool)
+    mask[3, 0] = True
+    data = Dataset.from_frame(frame, missing="drop", interventions=mask)
+    assert data.num_rows == 4
+    assert data.levels == ((0, 1), ("u", "v"))
+    assert data.intervened is not None
+    np.testing.assert_array_equal(np.argwhere(data.intervened), [[1, 0]])
+    assert "2 of 6 rows were dropped" in data.notes[0]
+
+
+def test_frames_arrays_and_data_sets_are_all_accepted():
+    reference = Dataset.from_frame(NUMBERS)
+    by_array = Dataset.as_dataset(NUMBERS.to_numpy())
+    np.testing.assert_array_equal(by_array.values, reference.values)
+    assert by_array.names == ("X1", "X2", "X3")
+    assert Dataset.as_dataset(reference) is reference
+
+    class OtherFrame:
+        """A DataFrame of another library, without pyarrow."""
+
+        def to_pandas(self):
+            raise ImportError
+
+        def to_dict(self, as_series):
+            assert not as_series
+            return NUMBERS.to_dict(orient="list")
+
+    np.testing.assert_array_equal(Dataset.as_dataset(OtherFrame()).values, reference.values)
+
+
+def test_a_data_set_keeps_its_own_knowledge_and_interventions_and_refuses_others():
+    knowledge = Knowledge(forbidden=[("a", "b")])
+    data = Dataset.from_frame(NUMBERS, knowledge=knowledge, interventions=[(30, None), (30, "a")])
+    assert Dataset.as_dataset(data, knowledge=Knowledge(forbidden=[("a", "b")])) is data
+    with pytest.raises(KnowledgeError, match="in one place"):
+        Dataset.as_dataset(data, knowledge=Knowledge(forbidden=[("b", "a")]))
+    with pytest.raises(DataError, match="in one place"):
+        Dataset.as_dataset(data, interventions=[(30, None), (30, "b")])
+    plain = Dataset.from_frame(NUMBERS)
+    carrying = Dataset.as_dataset(plain, knowledge=knowledge, interventions=[(30, None), (30, "a")])
+    assert carrying.knowledge == knowledge
+    np.testing.assert_array_equal(carrying.intervened, data.intervened)
+
+
+def test_held_out_rows_are_coded_like_the_first_ones():
+    whole = Dataset.from_frame(NUMBERS, standardize=False)
+    first = Dataset.from_frame(NUMBERS.head(40))
+    later = first.like(NUMBERS.tail(20)[["c", "a", "b"]])
+    both = first.concatenate(later)
+    assert both.num_rows == 60
+    mean, deviation = whole.values[:40].mean(axis=0), whole.values[:40].std(axis=0, ddof=1)
+    np.testing.assert_allclose(both.values, (whole.values - mean) / deviation, rtol=1e-12, atol=1e-12)
+
+    binned = Dataset.from_frame(NUMBERS.head(40), discretize="quantile")
+    np.testing.assert_array_equal(binned.like(NUMBERS.head(40)).values, binned.values)
+
+
+def test_held_out_interventions_follow_the_names_not_the_positions():
+    first = Dataset.from_frame(NUMBERS.head(40))
+    later = first.like(NUMBERS.tail(20)[["c", "a", "b"]], interventions=["c"] * 20)
+    assert later.intervened is not None
+    assert later.intervened[:, 2].all()
+    both = first.concatenate(later)
+    assert both.intervened is not None
+    np.testing.assert_array_equal(both.intervened.sum(axis=0), [0, 0, 20])
+
+
+def test_held_out_rows_with_unknown_columns_or_levels_are_refused():
+    data = Dataset.from_frame(LABELS)
+    with pytest.raises(DataError, match="'w', which is none of its levels"):
+        data.like(pd.DataFrame({"a": ["x"], "b": ["w"]}))
+    with pytest.raises(DataError, match="lacks the column 'b'"):
+        data.like(LABELS[["a"]])
+    with pytest.raises(DataError, match="a column too many"):
+        data.like(LABELS.assign(q=1))
+    with pytest.raises(DataError, match="coded differently"):
+        data.concatenate(Dataset.from_frame(LABELS.replace("x", "w")))
+
+
+def test_taking_rows_keeps_the_coding():
+    data = Dataset.from_frame(NUMBERS, interventions=[(30, None), (30, "b")])
+    rows = data.take(np.arange(25, 35))
+    np.testing.assert_array_equal(rows.values, data.values[25:35])
+    assert rows.intervened is not None
+    assert rows.intervened.sum() == 5
+    assert rows.columns == data.columns
+
+
+def test_the_fingerprint_changes_with_every_part():
+    data = Dataset.from_frame(NUMBERS)
+    assert data.sha256 == Dataset.from_frame(NUMBERS.copy()).sha256
+    others = [
+        Dataset.from_frame(NUMBERS.rename(columns={"a": "A"})),
+        Dataset.from_frame(NUMBERS, standardize=False),
+        Dataset.from_frame(NUMBERS, interventions=["a"] * 60),
+        data.take(slice(0, 59)),
+    ]
+    assert len({data.sha256, *(other.sha256 for other in others)}) == 5
+
+
+def test_the_numbers_cannot_be_changed_by_accident():
+    data = Dataset.from_frame(NUMBERS)
+    with pytest.raises(ValueError, match="read-only"):
+        data.values[0, 0] = 1.0
+
+
+def test_the_table_of_the_user_is_left_alone():
+    frame = NUMBERS.copy()
+    frame.loc[3, "a"] = np.nan
+    before = frame.copy()
+    Dataset.from_frame(frame, missing="drop")
+    pd.testing.assert_frame_equal(frame, before)
+    array = NUMBERS.to_numpy(copy=True)
+    Dataset.from_array(array, standardize=False)
+    array[0, 0] = 5.0  # still the user's to write to
+
+
+def test_decimal_cells_are_numbers():
+    frame = pd.DataFrame({"a": [Decimal("1.5"), Decimal("2.5"), Decimal("4")] * 5})
+    assert Dataset.from_frame(frame).is_continuous
