@@ -16,6 +16,7 @@ from gflowdag.data.bif import parse_bif
 from gflowdag.data.dataset import Dataset
 from gflowdag.data.lingauss import parse_linear_gaussian
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork, graph_frame
+from gflowdag.data.reading import read_csv
 from gflowdag.data.remote import RemoteFile, locate
 from gflowdag.data.wording import shown
 from gflowdag.errors import DataError
@@ -180,8 +181,7 @@ def _sachs_all() -> LoadedDataset:
 
 
 def _sachs_interventional() -> LoadedDataset:
-    path = locate(SACHS_INTERVENTIONAL)
-    frame = pd.read_csv(path, sep="," if path.suffix == ".csv" else r"\s+")
+    frame = read_csv(locate(SACHS_INTERVENTIONAL))
     frame, targets = frame.drop(columns="INT"), frame["INT"].to_numpy()
     names = np.array([None, *frame.columns], dtype=object)
     return LoadedDataset(
@@ -206,7 +206,7 @@ def _gaussian_test() -> LoadedDataset:
 
 
 def _bnlearn_sample(name: str, remote: RemoteFile, edges: tuple[str, ...], network: str) -> LoadedDataset:
-    frame = pd.read_csv(path := locate(remote))
+    frame = read_csv(path := locate(remote))
     mentioned = {variable for edge in edges for variable in edge.split()}
     if set(frame.columns) != mentioned:
         raise DataError(f"{path} has other columns than {', '.join(sorted(mentioned))}. {remote.remedy}")
@@ -228,7 +228,7 @@ _MEASURED: dict[str, Callable[[], LoadedDataset]] = {
 
 
 def _sachs_frame() -> pd.DataFrame:
-    return pd.read_csv(io.StringIO(_resource("sachs.csv.gz")), dtype=np.float64)
+    return pd.read_csv(io.StringIO(_resource("sachs.csv.gz")), dtype=np.float64, float_precision="round_trip")
 
 
 def _sachs_truth(frame: pd.DataFrame) -> pd.DataFrame:
