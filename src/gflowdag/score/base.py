@@ -64,8 +64,10 @@ class Score:
     def allows(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether knowledge allows each parent set of `node`, bool [m, d] -> [m]."""
         required, forbidden, limit = self.constraints
-        allowed = (parents | ~required[:, node]).all(axis=1) & ~(parents & forbidden[:, node]).any(axis=1)
-        return allowed if limit is None else allowed & (parents.sum(axis=1) <= limit)
+        limit = self.num_variables if limit is None else limit
+        complete = (parents | ~required[:, node]).all(axis=1)
+        clean = ~(parents & forbidden[:, node]).any(axis=1)
+        return np.asarray(complete & clean & (parents.sum(axis=1) <= limit))
 
     def local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
         """Log marginal likelihood plus log prior of `node` given each parent set.
@@ -122,11 +124,12 @@ class Score:
             memory_limit: bytes that may be used; more is refused with `TooLargeError`.
 
         Returns:
-            float64 [d, 2^(d−1)] in compressed index (`graph.bits.compress`), −inf where knowledge forbids the set.
+            float64 [d, 2^(d−1)] in compressed index (`graph.bits.compress`), −inf where knowledge forbids the
+            set.
         """
         table = self.unconstrained_table(progress, memory_limit=memory_limit)
         nodes = np.arange(self.num_variables)
-        for node in nodes:
+        for node in range(self.num_variables):
             self.forbid(node, np.delete(nodes, node), table[node])
         return table
 

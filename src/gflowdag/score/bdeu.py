@@ -1,4 +1,4 @@
-"""BDeu: the Bayesian Dirichlet equivalent uniform score (Buntine 1991; Heckerman, Geiger & Chickering 1995)."""
+"""BDeu: the Bayesian Dirichlet equivalent uniform score (Buntine 1991; Heckerman et al. 1995)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class _Counts(NamedTuple):
 class BDeu(MarginalLikelihood):
     """Discrete networks under Dirichlet priors with the equivalent sample size spread over all cells.
 
-    `M(S) = Σ_cells lnΓ(count + ess/q) − lnΓ(ess/q)` over the occupied cells of the contingency table of `S`, with
-    `q` its number of cells: only distinct rows are ever counted, so that many levels cost nothing.
+    `M(S) = Σ_cells lnΓ(count + ess/q) − lnΓ(ess/q)` over the occupied cells of the contingency table of `S`,
+    with `q` its number of cells: only distinct rows are ever counted, so that many levels cost nothing.
     """
 
     def __init__(self, data: Dataset, *, ess: float = 1.0):
@@ -159,7 +159,7 @@ def _log_marginals(codes, counts, cardinalities, ess, subsets):
 
 @njit(cache=True, nogil=True)
 def _all_log_marginals(codes, counts, cardinalities, ess, low, upper, out):
-    """`M(S)` of all subsets of the `low` first variables joined to the set `upper` of the others -> out [2^low].
+    """`M(S)` of all subsets of the first `low` variables, joined to the set `upper` of the others -> [2^low].
 
     Counting upwards, the step that sets bit `t` and clears those below refines the cells that the bits above
     `t` left behind: one pass over the distinct rows for each subset.

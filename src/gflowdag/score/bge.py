@@ -1,4 +1,4 @@
-"""BGe: the Bayesian Gaussian equivalent score (Geiger & Heckerman 1994, 2002; Kuipers, Moffa & Heckerman 2014)."""
+"""BGe: the Bayesian Gaussian equivalent score (Geiger & Heckerman 1994; Kuipers et al. 2014)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class BGe(MarginalLikelihood):
     Attributes:
         scatter: float64 [g, d, d], posterior scale matrix `R` of each group of rows.
         degrees: float64 [g], `ν' = N + α_w − d` of each group.
-        constants: float64 [g, d], `c_l`: the part of a local score with `l` parents that no determinant enters.
+        constants: float64 [g, d], `c_l`: the part of a local score with `l` parents that no determinant
+            enters.
         scale: the prior scale `t`, a lower bound of every eigenvalue of `scatter`.
     """
 

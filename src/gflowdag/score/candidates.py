@@ -1,8 +1,8 @@
 """Parent sets restricted to a few good candidates for each node, where a dense table does not fit.
 
-The support of node `j` is all subsets of its `K` candidates and, for every other node (an *outsider*), the set of
-that outsider alone: so a node can always be given a parent among any placed nodes, and no order is a dead end.
-A dense table is the special case in which every other node is a candidate.
+The support of node `j` is all subsets of its `K` candidates and, for every other node (an *outsider*), the
+set of that outsider alone: so a node can always be given a parent among any placed nodes, and no order is a
+dead end. A dense table is the special case in which every other node is a candidate.
 """
 
 from __future__ import annotations
@@ -55,19 +55,22 @@ def candidate_table(score: Score, num_candidates: int, progress: Progress = sile
 
     Args:
         score: any score.
-        num_candidates: `K`; the table holds `d 2^K` numbers. At least the number of required parents of any node.
+        num_candidates: `K`; the table holds `d 2^K` numbers. At least the number of required parents of any
+            node.
         progress: told about the nodes done.
 
     Returns:
-        The table, with the share of each node's posterior (without acyclicity) that the restriction leaves out:
-        sets of one outsider beside candidates, estimated from the node's best sets. Sets of several outsiders
-        are not counted, so that it is a lower bound where it is not small.
+        The table, with the share of each node's posterior (without acyclicity) that the restriction leaves
+        out: sets of one outsider beside candidates, estimated from the node's best sets. Sets of several
+        outsiders are not counted, so that it is a lower bound where it is not small.
     """
     d = score.num_variables
     size = min(num_candidates, d - 1)
     most_required = int(score.constraints.required.sum(axis=0).max(initial=0))
     if size < most_required:
-        raise ScoreError(f"num_candidates = {num_candidates} is less than the {most_required} required parents.")
+        raise ScoreError(
+            f"num_candidates = {num_candidates} is less than the {most_required} required parents."
+        )
     candidates = np.empty((d, size), np.int32)
     scores = np.empty((d, 1 << size))
     singles = np.full((d, d), -np.inf)
@@ -95,39 +98,42 @@ def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDA
         graphs: DAGs whose parents are candidates or a single outsider, bool [n, d, d].
 
     Returns:
-        float64 [n]: weight of all DAGs that have one edge more, from an outsider, relative to the DAG itself. The
-        mean over posterior samples is the posterior odds of needing one outsider beside the candidates.
+        float64 [n]: weight of all DAGs that have one edge more, from an outsider, relative to the DAG itself.
+        The mean over posterior samples is the posterior odds of needing one outsider beside the candidates.
     """
     graphs = np.asarray(graphs, bool)
     d = score.num_variables
-    legal = legal_edges(graphs)
+    legal = np.asarray(legal_edges(graphs))
     odds = np.zeros(len(graphs))
     for node in range(d):
         outsider = np.ones(d, bool)
         outsider[table.candidates[node]] = False
         outsider[node] = False
         parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
-        listed = parent_sets.any(axis=1)  # the outsider alone is in the table
+        extendable = parent_sets.any(axis=1, keepdims=True)  # the outsider alone is in the table
         gains = np.exp(_extensions(score, node, parent_sets) - score.local(node, parent_sets)[:, None])
-        gains = np.where(outsider & listed[:, None], gains, 0.0)
+        gains = np.where(outsider & extendable, gains, 0.0)
         odds += (gains[inverse.reshape(-1)] * legal[:, :, node]).sum(axis=1)
     return odds
 
 
 def _choose(score: Score, node: int, size: int) -> NDArray[np.int64]:
-    """Candidates one by one: each time the node that takes most mass beside the best sets found so far."""
+    """Candidates one by one: each time the node that takes most mass beside the best sets found so far.
+
+    Pairs of new parents count too, so that two causes which only help together are found.
+    """
     d = score.num_variables
     required = score.constraints.required[:, node]
     chosen = np.flatnonzero(required)
     free = ~required & (np.arange(d) != node)
-    # Forbidden parents are taken only where nothing else is left.
-    penalty = np.where(score.constraints.forbidden[:, node], np.inf, 0.0)
     beam = required[None]
     values = score.local(node, beam)
     extended = _extensions(score, node, beam)
+    pairs = _extensions(score, node, required | np.eye(d, dtype=bool)[free])
     while len(chosen) < size:
-        mass = np.where(free, np.maximum(logsumexp(extended, axis=0), -1e300) - penalty, np.nan)
-        best = int(np.nanargmax(mass))
+        mass = logsumexp(np.concatenate([extended, pairs]), axis=0)
+        options = np.flatnonzero(free)
+        best = options[np.argmax(mass[options])]  # a forbidden parent (−inf) only where nothing else is left
         chosen = np.append(chosen, best)
         free[best] = False
         larger = beam.copy()
@@ -143,7 +149,7 @@ def _choose(score: Score, node: int, size: int) -> NDArray[np.int64]:
 
 
 def _extensions(score: Score, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Score of each set with one more parent, bool [m, d] -> [m, d]; −inf for the node and for present parents."""
+    """Score of each set with one more parent, bool [m, d] -> [m, d]; −inf for itself and present parents."""
     m, d = parents.shape
     larger = parents[:, None, :] | np.eye(d, dtype=bool)
     new = ~parents & (np.arange(d) != node)

@@ -1,11 +1,12 @@
 """Changes of the log score by single edges, all of them at once, inside `jit` and `vmap`.
 
-Two ways with one face. `TableDeltas` looks them up in a dense table: any score, few variables. `SchurDeltas` keeps
-for each node the scatter matrix swept by its parents: BGe only, any number of variables, O(d²) for one edge.
+Two ways with one face. `TableDeltas` looks them up in a dense table: any score, few variables. `SchurDeltas`
+keeps for each node the scatter matrix swept by its parents: BGe only, any number of variables, O(d²) for one
+edge.
 
-Both are named tuples of arrays, so that those of several data sets with equal `d` can be stacked and mapped over.
-Use them in double precision (`gflowdag.precision`). Neither knows which edges are legal: entries for edges that
-cannot be added (or removed) are finite and mean nothing.
+Both are named tuples of arrays, so that those of several data sets with equal `d` can be stacked and mapped
+over. Use them in double precision (`gflowdag.precision`). Neither knows which edges are legal: entries for
+edges that cannot be added (or removed) are finite and mean nothing.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def make_deltas(score: Score) -> Deltas:
     if isinstance(score.likelihood, BGe):
         return schur_deltas(score.likelihood, score.prior_log_weights)
     raise TooLargeError(
-        f"Score changes of single edges are tabulated for at most {MAX_TABLE_VARIABLES} variables with this score, "
-        f"and there are {score.num_variables}: use a method that works on candidate parents (order-mcmc), or fewer columns."
+        f"With this score, methods that change single edges take at most {MAX_TABLE_VARIABLES} variables, "
+        f"and there are {score.num_variables}: use a method on orders (order-mcmc, order-gflownet)."
     )
 
 
@@ -74,7 +75,9 @@ class TableDeltas(NamedTuple):
     table: Any  # float64 [d, 2^(d−1)], finite
 
     def init(self, adjacency: Array) -> TableState:
-        return TableState(jnp.where(adjacency, _index_bits(adjacency.shape[-1]), 0).sum(axis=0, dtype=jnp.int32))
+        return TableState(
+            jnp.where(adjacency, _index_bits(adjacency.shape[-1]), 0).sum(axis=0, dtype=jnp.int32)
+        )
 
     def add(self, state: TableState, source: Array, target: Array) -> TableState:
         return TableState(state.index.at[target].set(state.index[target] | _index_bit(source, target)))
@@ -94,7 +97,7 @@ class TableDeltas(NamedTuple):
 
 
 def _index_bit(source: Array, target: Array) -> Array:
-    """The bit of `source` in the compressed index of `target`; for `source = target` one that changes nothing."""
+    """The bit of `source` in the compressed index of `target`; none for `source = target`."""
     shift = source - (source > target)
     return jnp.where(source == target, 0, 1 << shift).astype(jnp.int32)
 
@@ -158,19 +161,19 @@ class SchurDeltas(NamedTuple):
 
     def all_removals(self, state: SchurState) -> Array:
         variance, covariance, own = self._entries(state)
-        # A swept pivot is −1/p; p, the variance of the parent given the other parents, is what adding it swept.
+        # A swept pivot is −1/p, with p the variance of the parent given the other parents.
         pivot = jnp.where(state.parents, jnp.maximum(-1.0 / variance, self.floor), 1.0)
         before = own + jnp.where(state.parents, covariance**2 * pivot, 0.0)
         return -self._gain(jnp.maximum(state.num_parents - 1, 0)[:, None], pivot, before, own).T
 
     def _entries(self, state: SchurState) -> tuple[Array, Array, Array]:
-        """Of each node's matrix: the diagonal [d, d], its own row [d, d], its own entry [d, 1]; rows are targets."""
+        """Diagonal, own row [d, d] and own entry [d, 1] of each node's matrix; rows are targets."""
         node = jnp.arange(state.swept.shape[0])
         own = jnp.maximum(state.swept[node, node, node], self.floor)
         return jnp.diagonal(state.swept, axis1=1, axis2=2), state.swept[node, node], own[:, None]
 
     def _gain(self, l: Array, pivot: Array, before: Array, after: Array) -> Array:
-        """Gain of the `l + 1`st parent, whose variance is `pivot` and which takes the node's from `before` to `after`."""
+        """Gain by parent `l + 1` of variance `pivot`, which takes the node's own from `before` to `after`."""
         node = jnp.arange(self.degrees.shape[0])[:, None]
         constants = jnp.asarray(self.constants)
         degrees = jnp.asarray(self.degrees)[:, None] + l
@@ -187,7 +190,9 @@ def schur_deltas(likelihood: BGe, prior_log_weights: np.ndarray) -> SchurDeltas:
     """The deltas of a BGe score; `prior_log_weights` [d]."""
     group = likelihood.group_of_node
     constants = likelihood.constants[group] + prior_log_weights
-    padded = np.concatenate([constants, constants[:, -1:]], axis=1)  # d parents: read only where nothing is legal
+    padded = np.concatenate(
+        [constants, constants[:, -1:]], axis=1
+    )  # d parents: read only where nothing is legal
     return SchurDeltas(
         likelihood.scatter[group], likelihood.degrees[group], padded, np.asarray(likelihood.scale, np.float64)
     )

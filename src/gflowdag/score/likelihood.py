@@ -4,9 +4,9 @@ Under BGe and BDeu the local score of node `j` with parents `P` is `M(P âˆª j) â
 marginal likelihood of the columns `S` under the complete DAG on them: that is what score equivalence means.
 So a likelihood only has to know `M`, and the `2^d` values of one `M` serve the tables of all nodes.
 
-Interventions (Cooper & Yoo, 1999): the rows in which `j` was set from outside say nothing about how `j` depends
-on its parents; they are left out of `j`'s local score and kept in all others. Nodes with the same rows form one
-*group* with one `M`; group 0 is always the pooled data, all rows.
+Interventions (Cooper & Yoo, 1999): the rows in which `j` was set from outside say nothing about how `j`
+depends on its parents; they are left out of `j`'s local score and kept in all others. Nodes with the same
+rows form one *group* with one `M`; group 0 is always the pooled data, all rows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MarginalLikelihood(ABC):
 
     def local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Log marginal likelihood of `node` given each parent set, bool [m, d] -> [m]."""
-        group = self.group_of_node[node]
+        group = int(self.group_of_node[node])
         family = np.array(parents, bool, copy=True)
         family[:, node] = True
         return self.log_marginals(group, family) - self.log_marginals(group, parents)
@@ -67,11 +67,9 @@ class MarginalLikelihood(ABC):
         out = np.empty((d, 1 << (d - 1)))
         groups = np.unique(self.group_of_node)
         for position, group in enumerate(groups):
-
-            def report(done: float, total: float, /, offset: int = position, **_: float) -> None:
-                progress(offset + done / total, len(groups))
-
-            marginals = self.all_log_marginals(int(group), np.arange(d), report)
+            marginals = self.all_log_marginals(
+                int(group), np.arange(d), _part(progress, position, len(groups))
+            )
             for node in np.flatnonzero(self.group_of_node == group):
                 # Axes: bits above the node, the node's own bit, bits below; dropping the middle compresses.
                 split = marginals.reshape(-1, 2, 1 << node)
@@ -80,7 +78,18 @@ class MarginalLikelihood(ABC):
         return out
 
 
-def row_groups(intervened: NDArray[np.bool_] | None, num_rows: int, num_variables: int):
+def _part(progress: Progress, position: int, num_parts: int) -> Progress:
+    """Progress of one part of several."""
+
+    def report(done: float, total: float, /, **figures: float) -> None:
+        progress(position + done / total, num_parts, **figures)
+
+    return report
+
+
+def row_groups(
+    intervened: NDArray[np.bool_] | None, num_rows: int, num_variables: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Which rows count for which node.
 
     Args:

@@ -1,14 +1,15 @@
 """Weights of canonical orders: all DAGs with one canonical topological order, summed without subtraction.
 
-Every DAG has one *canonical* order: always place the smallest label whose parents are all placed. Build an order
-node by node and carry, for each node `j`, the log-weight `D_j` of the parent sets that `j` may have if it is placed
-next and the order is to stay canonical. It starts at `LS(j, ∅)`. On placing `v` after the set `U`, with
+Every DAG has one *canonical* order: always place the smallest label whose parents are all placed. Build an
+order node by node and carry, for each node `j`, the log-weight `D_j` of the parent sets that `j` may have if
+it is placed next and the order is to stay canonical. It starts at `LS(j, ∅)`. On placing `v` after the set
+`U`, with
 
     A_j(v, U) = log Σ_{P ⊆ U} exp LS(j, P ∪ v)      (sets whose latest member is v),
 
-`D_j ← A_j(v, U)` where `j` has a smaller label than `v` (it was passed over, so it must now have `v` or a later node
-as a parent), else `D_j ← log(exp D_j + exp A_j(v, U))`. The sum over an order of the `D_j` at the moment at which
-`j` is placed is the log of the summed weight of all DAGs with that canonical order.
+`D_j ← A_j(v, U)` where `j` has a smaller label than `v` (it was passed over, so it must now have `v` or a
+later node as a parent), else `D_j ← log(exp D_j + exp A_j(v, U))`. The sum over an order of the `D_j` at the
+moment at which `j` is placed is the log of the summed weight of all DAGs with that canonical order.
 
     weights = order_weights(dense_candidates(score.dense_table()))    # d ≤ 20 or so
     weights = order_weights(candidate_table(score, 14))               # any d
@@ -39,14 +40,17 @@ from gflowdag.score.threads import map_threads
 class OrderWeights(NamedTuple):
     """All `A_j(v, U)`; arrays, so that the weights of several data sets can be stacked.
 
-    `table[j, k, compress(u, k)]` is `A_j(v, U)` for the candidate `v = candidates[j, k]` and the local index `u` of
-    the placed candidates, bit `k` squeezed out. For an outsider `v` it is `singles[j, v]`, whatever `U`.
+    `table[j, k, compress(u, k)]` is `A_j(v, U)` for the candidate `v = candidates[j, k]` and the local index
+    `u` of the placed candidates, bit `k` squeezed out. For an outsider `v` it is `singles[j, v]`, whatever
+    `U`.
     """
 
     empty: Any  # float64 [d], LS(j, ∅)
     table: Any  # float64 [d, K, 2^(K−1)]
     singles: Any  # float64 [d (node), d (outsider)], −inf for candidates and the node itself
-    position: Any  # int32 [d (node), d (parent)], place among the node's candidates; K for outsiders and itself
+    position: (
+        Any  # int32 [d (node), d (parent)], place among the node's candidates; K for outsiders and itself
+    )
 
 
 class OrderState(NamedTuple):
@@ -68,8 +72,8 @@ def order_weights(
     if memory > memory_limit:
         raise TooLargeError(
             f"Order weights of {d} variables with {num_candidates} candidate parents each take "
-            f"{memory / 2**30:.1f} GiB, more than the allowed {memory_limit / 2**30:.1f} GiB: use fewer candidates, "
-            "or raise memory_limit."
+            f"{memory / 2**30:.1f} GiB, more than the allowed {memory_limit / 2**30:.1f} GiB: use fewer "
+            "candidates, or raise memory_limit."
         )
     sums = np.empty((d, num_candidates, half))
 
@@ -92,7 +96,7 @@ def start(weights: OrderWeights, labels: ArrayLike) -> OrderState:
 
 
 def latest_parent(weights: OrderWeights, state: OrderState, node: Array) -> Array:
-    """`A_j(node, placed)` for all `j`, float64 [d]: log-weight of the parent sets whose latest member is `node`."""
+    """`A_j(node, placed)` for all `j`, float64 [d]: the parent sets whose latest member is `node`."""
     table = jnp.asarray(weights.table)
     d, num_candidates, _ = table.shape
     position = jnp.asarray(weights.position)[:, node]
@@ -104,7 +108,8 @@ def latest_parent(weights: OrderWeights, state: OrderState, node: Array) -> Arra
 def all_latest_parents(weights: OrderWeights, state: OrderState) -> Array:
     """`latest_parent` for every node that might be placed next, float64 [d (node), d (j)].
 
-    Minus `logaddexp` of itself with `D_j`-like totals it says what a reset would cost.
+    Minus `logaddexp` of it and `log_weights` this is the log probability that the node would be
+    a parent of `j`: what a reset costs.
     """
     nodes = jnp.arange(state.placed.shape[0])
     return jax.vmap(latest_parent, (None, None, 0))(weights, state, nodes)
@@ -135,7 +140,7 @@ def order_log_weights(weights: OrderWeights, order: Array, labels: ArrayLike) ->
 
 def edge_given_no_acyclicity(table: CandidateTable) -> NDArray[np.float64]:
     """`P(i ∈ Pa_j)` if cycles were allowed, [d (i), d (j)]: static features of the pairs of nodes."""
-    d, num_candidates = table.candidates.shape
+    d = table.num_variables
     out = np.zeros((d, d))
     for node in range(d):
         total = np.logaddexp.reduce(np.append(table.scores[node], table.singles[node]))

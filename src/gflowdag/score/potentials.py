@@ -1,11 +1,12 @@
 """Potentials on sets of nodes, for shaping: what placing a set first is worth, whatever its order.
 
-The log-weights of an order are greedy in the wrong direction: someone has to be first and pays for all. Subtracting
-the gain `φ(U ∪ j) − φ(U)` of a good set function makes the steps of an order comparable. Any set function is allowed.
-Three of them, with one face: `start()`, `place(state, node)`, and `gains(state)` for all nodes at once.
+The log-weights of an order are greedy in the wrong direction: someone has to be first and pays for all.
+Subtracting the gain `φ(U ∪ j) − φ(U)` of a good set function makes the steps of an order comparable. Any set
+function is allowed. Three of them, with one face: `start()`, `place(state, node)`, and `gains(state)` for all
+nodes at once.
 
-- `complete_dag_potential`: dense, any score. The score of the complete DAG on the set; with interventions, where that
-  depends on the order, its mean over the orders in which the other nodes may follow.
+- `complete_dag_potential`: dense, any score. The score of the complete DAG on the set; with interventions,
+  where that depends on the order, its mean over the orders in which the other nodes may follow.
 - `schur_potential`: BGe, any `d`. The same in closed form; with interventions on the pooled rows.
 - `symmetric_potential`: any score, any `d`. Half of what each member gains from parents in the set, as every
   dependence is seen from both of its ends.
@@ -62,8 +63,9 @@ class TablePotential(NamedTuple):
 def complete_dag_potential(table: NDArray[np.float64]) -> TablePotential:
     """From a dense table without forbidden entries (`Score.unconstrained_table`), [d, 2^(d−1)].
 
-    `φ(U) = ψ(∅) − ψ(U)`, with `exp ψ(U)` the mean over the orders of the other nodes of the weight that they have if
-    each takes everything before it as parents. Where the complete DAG on `U` has one score, `φ(U)` is that score.
+    `φ(U) = ψ(∅) − ψ(U)`, with `exp ψ(U)` the mean over the orders of the other nodes of the weight that they
+    have if each takes everything before it as parents. Where the complete DAG on `U` has one score, `φ(U)` is
+    that score.
     """
     return TablePotential(_complete_dag_values(np.ascontiguousarray(table)))
 
@@ -114,7 +116,9 @@ class SchurPotential(NamedTuple):
         column = state.complement[node]
         pivot = jnp.maximum(column[node], self.floor)
         return SchurPotentialState(
-            state.complement - jnp.outer(column, column / pivot), state.log_determinant + jnp.log(pivot), state.size + 1
+            state.complement - jnp.outer(column, column / pivot),
+            state.log_determinant + jnp.log(pivot),
+            state.size + 1,
         )
 
     def gains(self, state: SchurPotentialState) -> Array:

@@ -1,7 +1,7 @@
 """Priors over structures that are modular in the number of parents (Eggeling et al. 2019).
 
-A prior gives one log weight to each number of parents `k = 0 … d − 1`; the prior of a DAG is, up to a constant,
-their sum over the nodes. A new prior is one class here and one line in `PRIORS`.
+A prior gives one log weight to each number of parents `k = 0 … d − 1`; the prior of a DAG is, up to a
+constant, their sum over the nodes. A new prior is one class here and one line in `PRIORS`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class ErdosRenyiPrior:
         p = 2 * self.edges_per_node / (d - 1)
         if not 0 < p < 1:
             raise ScoreError(
-                f"prior 'erdos-renyi' with edges_per_node = {self.edges_per_node} means an edge probability of "
-                f"{p:.3g} at {d} variables; choose edges_per_node between 0 and {(d - 1) / 2:g}."
+                f"prior 'erdos-renyi' with edges_per_node = {self.edges_per_node} means an edge probability "
+                f"of {p:.3g} at {d} variables; choose edges_per_node between 0 and {(d - 1) / 2:g}."
             )
         k = np.arange(d)
         return k * np.log(p) + (d - 1 - k) * np.log1p(-p)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import KnowledgeError, ScoreError
@@ -15,7 +16,7 @@ from gflowdag.score.priors import Prior, make_prior
 if TYPE_CHECKING:
     from gflowdag.data import Dataset, Knowledge
 
-LIKELIHOODS: dict[str, type[MarginalLikelihood]] = {"bge": BGe, "bde": BDeu, "bdeu": BDeu}
+LIKELIHOODS: dict[str, Callable[..., MarginalLikelihood]] = {"bge": BGe, "bde": BDeu, "bdeu": BDeu}
 
 
 def make_score(
@@ -33,8 +34,8 @@ def make_score(
         score: `"bge"` (continuous), `"bde"` (discrete), or `"auto"` for the one that fits the columns.
         prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
-        **hyper: hyper-parameters of the likelihood: `alpha_mu`, `alpha_w`, `scale`, `prior_mean` of BGe, `ess`
-            of BDeu.
+        **hyper: hyper-parameters of the likelihood: `alpha_mu`, `alpha_w`, `scale`, `prior_mean` of BGe,
+            `ess` of BDeu.
     """
     if score == "auto":
         score = _fitting_score(data)

@@ -1,7 +1,7 @@
 """Sums over all subsets in the log domain.
 
-Local scores of one table differ by thousands of nats, so that `exp(score − maximum)` underflows for most entries.
-Here every entry has an exponent of its own, and an addition aligns only its own two terms.
+Local scores of one table differ by thousands of nats, so that `exp(score − maximum)` underflows for most
+entries. Here every entry has an exponent of its own, and an addition aligns only its own two terms.
 """
 
 from __future__ import annotations

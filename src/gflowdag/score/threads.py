@@ -1,4 +1,4 @@
-"""Threads over kernels that release the interpreter's lock: no second pool, nothing that a fork could break."""
+"""Threads over kernels that release the interpreter's lock; nothing here that a fork could break."""
 
 from __future__ import annotations
 

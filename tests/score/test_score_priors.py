@@ -1,0 +1,52 @@
+"""Structure priors against their definitions."""
+
+from __future__ import annotations
+
+from math import comb, log
+
+import numpy as np
+import pytest
+from score_problems import continuous
+
+from gflowdag.errors import ScoreError
+from gflowdag.score import EdgePrior, ErdosRenyiPrior, FairPrior, UniformPrior, make_score
+
+K = np.arange(6)
+
+
+@pytest.mark.parametrize(
+    ("prior", "expected"),
+    [
+        (UniformPrior(), np.zeros(6)),
+        (ErdosRenyiPrior(edges_per_node=0.5), K * log(0.2) + (5 - K) * log(0.8)),
+        (EdgePrior(beta=0.3), K * log(0.3)),
+        (FairPrior(), [-log(comb(5, k)) for k in K]),
+    ],
+)
+def test_log_weights_are_those_of_the_definition(prior, expected):
+    np.testing.assert_allclose(prior.log_weights(6), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "prior", [ErdosRenyiPrior(2.5), ErdosRenyiPrior(0.0), EdgePrior(0.0), EdgePrior(np.inf)]
+)
+def test_parameters_out_of_range_are_refused(prior):
+    with pytest.raises(ScoreError):
+        make_score(continuous(d=6), prior=prior)
+
+
+def test_unknown_priors_are_refused_by_name():
+    with pytest.raises(ScoreError, match="uniform, erdos-renyi, edge, fair"):
+        make_score(continuous(), prior="flat")
+    with pytest.raises(ScoreError):
+        make_score(continuous(), prior=3)
+
+
+@pytest.mark.parametrize("name", ["uniform", "edge", "fair"])
+def test_the_prior_is_added_once_for_each_node(name):
+    score, plain = make_score(continuous(), prior=name), make_score(continuous())
+    chain = np.eye(5, k=1, dtype=bool)[None]
+    weights = score.prior_log_weights
+    expected = weights[0] + 4 * weights[1]
+    assert (score.log_score(chain) - plain.log_score(chain))[0] == pytest.approx(expected)
+    assert score.log_prior(chain)[0] == pytest.approx(expected)
