@@ -1,0 +1,137 @@
+"""The edge-wise state space: DAGs that grow by one legal edge at a time and may stop anywhere.
+
+Functions here take one state; `jax.vmap` makes batches. A policy is any callable `Observation -> (log_stop,
+log_edges)`, log probabilities of stopping and of adding each edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from gflowdag.errors import TooLargeError
+from gflowdag.graph import incremental
+from gflowdag.graph.incremental import EdgeState
+from gflowdag.score.base import Score
+
+NEVER = -1e9  # log probability of what cannot happen: finite, so that gradients of masked entries are zero
+MAX_MEMORY = 8 * 2**30  # bytes that the trajectories of one iteration may take
+
+Policy = Callable[["Observation"], tuple[Array, Array]]
+
+
+class EdgeSpace(NamedTuple):
+    """A problem: the score's deltas and what knowledge allows. Spaces of equal `d` can be stacked."""
+
+    deltas: Any  # `score.deltas.Deltas`
+    required: Array  # bool [d, d], edges of the start state
+    forbidden: Array  # bool [d, d]
+    max_parents: Array  # int32 []
+
+    @property
+    def num_variables(self) -> int:
+        """Number of nodes, `d`."""
+        return self.required.shape[-1]
+
+    @property
+    def max_steps(self) -> int:
+        """The longest trajectory: a complete DAG, then stop."""
+        return self.num_variables * (self.num_variables - 1) // 2 + 1
+
+
+class DAGState(NamedTuple):
+    """A partially built DAG."""
+
+    graph: EdgeState
+    scores: Any  # state of the deltas
+    gain: Array  # float64 [], log score minus that of the start state
+
+
+class Observation(NamedTuple):
+    """What a policy sees of a state."""
+
+    adjacency: Array  # bool [d, d]
+    ancestors: Array  # bool [d, d]
+    legal: Array  # bool [d, d], edges that may be added
+    deltas: Array  # float32 [d, d], change of the (tempered) log reward by each legal edge, else 0
+    exponent: Array  # float32 [], exponent of the reward, 1 for the posterior itself
+
+
+def edge_space(score: Score) -> EdgeSpace:
+    """The state space of a score with its knowledge."""
+    required, forbidden, limit = score.constraints
+    d = score.num_variables
+    return EdgeSpace(
+        jax.tree.map(jnp.asarray, score.deltas()),
+        jnp.asarray(required, bool),
+        jnp.asarray(forbidden, bool),
+        jnp.asarray(d if limit is None else limit, jnp.int32),
+    )
+
+
+def start(space: EdgeSpace) -> DAGState:
+    """The DAG of the required edges."""
+    graph = incremental.from_adjacency(space.required)
+    return DAGState(graph, space.deltas.init(space.required), jnp.zeros((), jnp.float64))
+
+
+def legal_edges(space: EdgeSpace, graph: EdgeState) -> Array:
+    """Edges that close no cycle and that knowledge allows, bool [d, d]."""
+    room = graph.adjacency.sum(axis=0) < space.max_parents
+    return incremental.legal_edges(graph) & ~space.forbidden & room
+
+
+def observe(space: EdgeSpace, state: DAGState, exponent: Array) -> Observation:
+    """What the policy sees of `state`."""
+    legal = legal_edges(space, state.graph)
+    deltas = jnp.where(legal, exponent * space.deltas.all(state.scores), 0.0).astype(jnp.float32)
+    return Observation(state.graph.adjacency, state.graph.ancestors, legal, deltas, exponent)
+
+
+def add_edge(space: EdgeSpace, state: DAGState, edge: Array) -> DAGState:
+    """Add the legal edge with flat index `edge` = source · d + target."""
+    source, target = jnp.divmod(edge, space.num_variables)
+    delta = space.deltas.all(state.scores)[source, target]
+    return DAGState(
+        incremental.add_edge(state.graph, source, target),
+        space.deltas.add(state.scores, source, target),
+        state.gain + delta,
+    )
+
+
+def log_backward(space: EdgeSpace, graph: EdgeState) -> Array:
+    """Log probability of each removal from `graph` under the uniform backward policy, float32 []."""
+    removable = graph.num_edges - space.required.sum()
+    return -jnp.log(jnp.maximum(removable, 1).astype(jnp.float32))
+
+
+def draw_action(key: Array, log_stop: Array, log_edges: Array, exploration: Array | float) -> Array:
+    """An edge's flat index, or d² to stop: from the policy, or with some probability uniformly."""
+    logits = jnp.append(log_edges.reshape(-1), log_stop)
+    possible = logits > NEVER / 2
+    uniform = jnp.where(possible, -jnp.log(possible.sum().astype(jnp.float32)), NEVER)
+    explores, drawn = jax.random.split(key)
+    explore = jax.random.uniform(explores, dtype=jnp.float32) < exploration
+    gumbel = jax.random.gumbel(drawn, logits.shape, jnp.float32)
+    return jnp.argmax(jnp.where(explore, uniform, logits) + gumbel).astype(jnp.int32)
+
+
+def check_memory(d: int, batch: int, *, limit: int = MAX_MEMORY) -> int:
+    """Bytes of the stored trajectories of one batch.
+
+    Raises:
+        TooLargeError: they are more than `limit`.
+    """
+    steps = d * (d - 1) // 2 + 1
+    needed = steps * batch * d * d * 7  # three boolean matrices and one of float32 per state
+    if needed > limit:
+        raise TooLargeError(
+            f"{batch} trajectories of up to {steps} steps on {d} variables take {needed / 2**30:.1f} GiB, "
+            f"more than the allowed {limit / 2**30:.1f} GiB: use a batch_size of at most "
+            f"{int(batch * limit / needed)}"
+        )
+    return needed
