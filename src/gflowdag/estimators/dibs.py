@@ -1,0 +1,165 @@
+"""DiBS: particles in a latent space of graphs, moved by Stein variational gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gflowdag.baseline import dibs
+from gflowdag.baseline.graph_score import graph_score
+from gflowdag.data import Knowledge
+from gflowdag.errors import TrainingError
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.graph.bits import graph_keys
+from gflowdag.graph.closure import is_acyclic
+from gflowdag.posterior import Posterior
+from gflowdag.progress import Progress
+from gflowdag.score import Score
+
+
+class DiBS(StructureLearner):
+    """Marginal DiBS (Lorch et al. 2021) with the score and structure prior of this library.
+
+    Every particle ends as one graph. Cyclic ones (the method only discourages cycles) are counted and left
+    out; the samples are `num_samples` systematic draws from the mixture of the others, so with more samples
+    than particles graphs repeat.
+
+    Forbidden and required edges are kept out of, or in, every graph; graphs with more than the allowed number
+    of parents are penalised while particles move, and left out at the end. Interventions work through the
+    score.
+
+    Args:
+        num_particles: particles, hence the largest number of distinct graphs.
+        num_steps: updates of all particles; sharpness and cycle cost grow in proportion to the step.
+        weighting: `"equal"`, every particle counts alike ("DiBS"), or `"score"`, every distinct graph counts
+            in proportion to its posterior probability ("DiBS+").
+        learning_rate: of RMSProp.
+        num_graphs: graphs per particle and step from which the gradient of the score is estimated.
+        sharpness: α at step t is `sharpness · t`.
+        cycle_cost: β at step t is `cycle_cost · t`.
+        bandwidth: of the Stein kernel.
+
+    The other parameters are those of every estimator, see `StructureLearner`.
+    """
+
+    method = "dibs"
+
+    def __init__(
+        self,
+        *,
+        score: str = "auto",
+        prior: Any = "uniform",
+        knowledge: Knowledge | None = None,
+        standardize: bool = True,
+        num_samples: int = 1000,
+        random_state: int | np.random.Generator | None = None,
+        verbose: bool = False,
+        num_particles: int = 30,
+        num_steps: int = 3000,
+        weighting: str = "equal",
+        learning_rate: float = 0.005,
+        num_graphs: int = 128,
+        sharpness: float = 1.0,
+        cycle_cost: float = 1.0,
+        bandwidth: float = 5.0,
+    ) -> None:
+        super().__init__(
+            score=score,
+            prior=prior,
+            knowledge=knowledge,
+            standardize=standardize,
+            num_samples=num_samples,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.num_particles = num_particles
+        self.num_steps = num_steps
+        self.weighting = weighting
+        self.learning_rate = learning_rate
+        self.num_graphs = num_graphs
+        self.sharpness = sharpness
+        self.cycle_cost = cycle_cost
+        self.bandwidth = bandwidth
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        if self.weighting not in ("equal", "score"):
+            raise ValueError(f'weighting must be "equal" or "score", got {self.weighting!r}')
+        target = dibs_target(score)
+        config = dibs.Config(
+            num_particles=self.num_particles,
+            num_steps=self.num_steps,
+            learning_rate=self.learning_rate,
+            sharpness=self.sharpness,
+            cycle_cost=self.cycle_cost,
+            bandwidth=self.bandwidth,
+            num_graphs=self.num_graphs,
+        )
+        batched = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], target)
+        (latents,) = dibs.run(jax.random.key(seed)[None], batched, config, progress=progress)
+        return dibs_posterior(score, latents, self.weighting, self.num_samples, np.random.default_rng(seed))
+
+
+def dibs_target(score: Score) -> dibs.Target:
+    """Score and free edges as DiBS takes them; NumPy leaves, to be stacked over data sets."""
+    constraints = score.constraints
+    forbidden = constraints.forbidden | np.eye(score.num_variables, dtype=bool)
+    return dibs.Target(graph_score(score), constraints.required, forbidden)
+
+
+def dibs_posterior(
+    score: Score, latents: np.ndarray, weighting: str, num_samples: int, rng: np.random.Generator
+) -> Posterior:
+    """The posterior that trained particles stand for.
+
+    Args:
+        score: score of the data set.
+        latents: particles, float [m, 2, d, k].
+        weighting: `"equal"` or `"score"`.
+        num_samples: number of graphs to draw from the mixture.
+        rng: source of randomness.
+    """
+    target = dibs_target(score)
+    particles = dibs.particle_graphs(latents, np.asarray(target.required), np.asarray(target.forbidden))
+    acyclic = is_acyclic(particles)
+    if not acyclic.any():
+        raise TrainingError("every DiBS particle ended in a cyclic graph: raise num_steps or cycle_cost")
+    graphs, counts = _distinct(particles[acyclic])
+    log_scores = score.log_score(graphs)
+    allowed = np.isfinite(log_scores)
+    if not allowed.any():
+        raise TrainingError("every DiBS particle breaks the prior knowledge: raise num_steps or max_parents")
+    masses = counts if weighting == "equal" else np.exp(log_scores - log_scores.max())
+    masses = np.where(allowed, masses, 0.0) / masses[allowed].sum()
+    positions = (np.arange(num_samples) + rng.random()) / num_samples
+    index = np.minimum(np.searchsorted(np.cumsum(masses), positions), len(graphs) - 1)
+    num_cyclic = int((~acyclic).sum())
+    num_breaking = int(counts[~allowed].sum())
+    return Posterior(
+        samples=graphs[index],
+        names=score.names,
+        method="dibs",
+        log_scores=log_scores[index],
+        marginals=np.tensordot(masses, graphs, axes=1),
+        details={
+            "verdict": "unverified",
+            "explanation": (
+                f"DiBS cannot tell how close its {len(particles)} particles are to the posterior. "
+                f"{num_cyclic} ended in cyclic graphs and {num_breaking} broke the prior knowledge; they are left out."
+            ),
+            "num_particles": len(particles),
+            "num_cyclic": num_cyclic,
+            "cyclic_fraction": num_cyclic / len(particles),
+            "num_breaking_knowledge": num_breaking,
+            "num_distinct": int(allowed.sum()),
+            "weighting": weighting,
+        },
+    )
+
+
+def _distinct(graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct graphs [u, d, d] and how often each occurs [u]."""
+    _, first, counts = np.unique(graph_keys(graphs), return_index=True, return_counts=True)
+    return graphs[first], counts
