@@ -85,14 +85,14 @@ def _layers(high_bits: int, downwards: bool) -> Iterator[list[int]]:
 
 
 @numba.njit(inline="always")
-def _power_of_two(exponent):
+def power_of_two(exponent):
     """2^exponent without a table or a branch; 2^−1000 for anything smaller."""
     bits = np.float64(max(exponent, -1000.0) + _MAGIC).view(np.int64)
     return np.int64(bits << 52).view(np.float64)
 
 
 @numba.njit(inline="always")
-def _products(placed, low_bits, start, start_exponent, mantissa, exponent, product, power, index, nodes):
+def products(placed, low_bits, start, start_exponent, mantissa, exponent, product, power, index, nodes):
     """Products of −β_j(placed) over all sets of unplaced low nodes, by doubling.
 
     Fills `product` · 2^`power` with them, `index` with the low bits of placed ∪ R, and `nodes` with the nodes
@@ -138,12 +138,12 @@ def _weigh_block(high, low_bits, mantissa, exponent, before, weight):
                     start_exponent += exponent[j, position]
             if start == 0.0:
                 continue
-            used = _products(
+            used = products(
                 placed, low_bits, start, start_exponent, mantissa, exponent, product, power, index, nodes
             )
             for r in range(1 if source == high else 0, 1 << used):
                 u = index[r]
-                target[u] += product[r] * _power_of_two(power[r] - target_exponent[u])
+                target[u] += product[r] * power_of_two(power[r] - target_exponent[u])
         if source == high:
             return
         source = (source - high) & high
@@ -168,13 +168,13 @@ def _complete_block(high, low_bits, mantissa, exponent, after, weight, only_root
                     start_exponent += exponent[j, position]
             if start == 0.0:
                 continue
-            used = _products(
+            used = products(
                 placed, low_bits, start, start_exponent, mantissa, exponent, product, power, index, nodes
             )
             origin, origin_exponent = weight[source * size :], after[source * size :]
             for r in range(1 << used):
                 u = index[r]
-                product[r] *= origin[u] * _power_of_two(power[r] + origin_exponent[u])
+                product[r] *= origin[u] * power_of_two(power[r] + origin_exponent[u])
             if source == high:
                 product[0] = 0.0
             for k in range(used - 1, -1, -1):  # fold: what is left sums over the nodes that were done

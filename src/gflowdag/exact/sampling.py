@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.exact.marginals import Exact, posterior
-from gflowdag.exact.scaled import compress
+from gflowdag.exact.recurrence import power_of_two, products
+from gflowdag.exact.scaled import SubsetSums, compress, split, subset_sums
 from gflowdag.exact.size import checked_table
 from gflowdag.graph.bits import graphs_from_masks
-from gflowdag.score.subsets import log_subset_sums
+from gflowdag.score.threads import map_threads
 
 _NONE = -1  # the set before the first layer: unlike the empty set, it rules out no parents
-_ROUNDING = 1e-14  # probabilities below it are the rounding of zero
+_ROUNDING = 1e-14  # a probability below it is the rounding of zero
+_NEGLIGIBLE = -45.0  # log of it; 2^20 sets of this probability together weigh 1e-14
 
 
 def sample(
@@ -43,17 +45,18 @@ def sample(
     table = checked_table(table)
     exact = exact or posterior(table)
     shifted = table - table.max(axis=1, keepdims=True)
-    log_sums = log_subset_sums(shifted)
-    previous, placed = _draw_layers(n, log_sums, exact.log_completions, rng)
-    masks = _draw_parents(shifted, log_sums, previous, placed, rng)
+    sums = subset_sums(shifted)
+    outside, inside = _draw_layers(n, sums, exact.log_completions, rng)
+    masks = _draw_parents(shifted, sums.log, outside, inside, rng)
     return graphs_from_masks(masks, len(table))
 
 
 def _draw_layers(
-    n: int, log_sums: NDArray[np.float64], log_completions: NDArray[np.float64], rng: np.random.Generator
+    n: int, sums: SubsetSums, log_completions: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For every sample and node, the sets W and U: its parents are in U, not all in W; int64 [n, d]."""
-    d = len(log_sums)
+    d = len(sums.log)
+    completions = split(log_completions)
     outside = np.zeros((n, d), dtype=np.int64)
     inside = np.zeros((n, d), dtype=np.int64)
     previous = np.full(n, _NONE, dtype=np.int64)
@@ -61,80 +64,96 @@ def _draw_layers(
     active = np.arange(n)
     while len(active):
         active = active[np.lexsort((previous[active], placed[active]))]
-        changed = (np.diff(placed[active]) != 0) | (np.diff(previous[active]) != 0)
-        law, law_of = np.empty(0), np.int64(_NONE)
-        for members in np.split(active, np.flatnonzero(changed) + 1):
-            now, before = placed[members[0]], previous[members[0]]
-            if now != law_of:  # sorted by the placed set, so that each law is computed once
-                law, law_of = _layer_law(now, log_sums, log_completions), now
-            cumulative = np.cumsum(_unready_before(law, now, before, log_sums))
-            if cumulative[-1] <= 0.0:  # reached by rounding alone: start these samples again
-                previous[members], placed[members] = _NONE, 0
-                continue
-            draws = np.searchsorted(cumulative, rng.random(len(members)) * cumulative[-1], side="right")
-            layer = _scatter_bits(draws, ~now & ((1 << d) - 1))
-            chosen = (layer[:, None] >> np.arange(d) & 1).astype(bool)
-            outside[members] = np.where(chosen, before, outside[members])
-            inside[members] = np.where(chosen, now, inside[members])
-            previous[members] = now
-            placed[members] = now | layer
+        now, before = placed[active], previous[active]
+        layer = _next_layers(now, before, rng.random(len(active)), sums, completions)
+        chosen = (layer[:, None] >> np.arange(d) & 1).astype(bool)
+        outside[active] = np.where(chosen, before[:, None], outside[active])
+        inside[active] = np.where(chosen, now[:, None], inside[active])
+        reached_by_rounding = layer == 0  # no layer can follow: start again
+        previous[active] = np.where(reached_by_rounding, _NONE, now)
+        placed[active] = np.where(reached_by_rounding, 0, now | layer)
         active = active[placed[active] != (1 << d) - 1]
     return outside, inside
 
 
-@numba.njit(cache=True)
-def _layer_law(placed, log_sums, log_completions):
-    """P(the nodes with all parents in `placed` are exactly T), [2^m] over the sets T of unplaced nodes."""
+def _next_layers(
+    placed: NDArray[np.int64],
+    previous: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    sums: SubsetSums,
+    completions: tuple[NDArray[np.float64], NDArray[np.int32]],
+) -> NDArray[np.int64]:
+    """The next layer of each sample, int64 masks [n]; sorted by `placed`, then `previous`."""
+    layer = np.zeros(len(placed), dtype=np.int64)
+    start = np.flatnonzero(np.diff(placed, prepend=_NONE))
+    end = np.append(start[1:], len(placed))
+
+    def draw(k: int) -> None:  # those that have placed the same set share the law of what follows
+        same = slice(start[k], end[k])
+        _draw_layer(placed[start[k]], previous[same], uniform[same], *sums, *completions, layer[same])
+
+    map_threads(draw, range(len(start)))
+    return layer
+
+
+@numba.njit(cache=True, nogil=True)
+def _draw_layer(
+    placed, previous, uniform, log_sums, mantissa, exponent, whole_mantissa, whole_exponent, layer
+):
+    """Draw a layer after `placed` for every `previous` [n], which is sorted; zero where there is none."""
     d = log_sums.shape[0]
-    log_weight = np.zeros(1)
-    sets = np.full(1, placed)
+    size = 1
     for j in range(d):
-        if not placed >> j & 1:
-            log_weight = np.concatenate((log_weight, log_weight + log_sums[j, compress(placed, j)]))
-            sets = np.concatenate((sets, sets | 1 << j))
-    law = np.empty(sets.size)
-    for r in range(sets.size):
-        law[r] = np.exp(log_weight[r] + log_completions[sets[r]] - log_completions[placed])
+        size <<= 1 - (placed >> j & 1)
+    law, power = np.empty(size), np.empty(size)
+    index, nodes = np.empty(size, dtype=np.int64), np.empty(d, dtype=np.int64)
+    start_exponent = -float(whole_exponent[placed])
+    used = products(
+        placed, d, 1 / whole_mantissa[placed], start_exponent, mantissa, exponent, law, power, index, nodes
+    )
+    size = 1 << used
+    for r in range(size):
+        law[r] *= whole_mantissa[index[r]] * power_of_two(power[r] + whole_exponent[index[r]])
+    _exactly(law[:size])
+    factor, cumulative = power, np.empty(size)  # `power` has served
+    start = 0
+    while start < previous.size:
+        end = start + np.searchsorted(previous[start:], previous[start], side="right")
+        factor[0] = 1.0
+        for k in range(used):
+            unready = _probability_outside(nodes[k], placed, previous[start], log_sums)
+            for r in range(1 << k):
+                factor[(1 << k) + r] = factor[r] * unready
+        total = 0.0
+        cumulative[0] = 0.0
+        for r in range(1, size):
+            if law[r] > _ROUNDING:
+                total += law[r] * factor[r]
+            cumulative[r] = total
+        for k in range(start, end):
+            r = np.searchsorted(cumulative, uniform[k] * total, side="right")
+            layer[k] = index[r] ^ placed if r < size else 0
+        start = end
+
+
+@numba.njit(inline="always")
+def _exactly(law):
+    """From (−1)^|R| P(R ⊆ T) for all R to P(T) for all T: the Möbius transform over supersets, in place."""
     step = 1
     while step < law.size:
         for start in range(0, law.size, 2 * step):
             for r in range(start, start + step):
-                law[r] -= law[r + step]
+                law[r] += law[r + step]
+                law[r + step] = -law[r + step]
         step *= 2
-    law[0] = 0.0  # some node is always ready
-    for r in range(law.size):
-        if law[r] < _ROUNDING:
-            law[r] = 0.0
-    return law
 
 
-@numba.njit(cache=True)
-def _unready_before(law, placed, previous, log_sums):
-    """The law of the layer, weighed by the probability that none of its nodes was ready at `previous`."""
-    d = log_sums.shape[0]
-    factor = np.ones(1)
-    for j in range(d):
-        if not placed >> j & 1:
-            ratio = 1.0
-            if previous != _NONE:
-                earlier, now = log_sums[j, compress(previous, j)], log_sums[j, compress(placed, j)]
-                ratio = 0.0 if now == -np.inf else -np.expm1(earlier - now)
-            factor = np.concatenate((factor, factor * ratio))
-    return law * factor
-
-
-@numba.njit(cache=True)
-def _scatter_bits(indices, mask):
-    """Spread the bits of each index over the set bits of `mask`, lowest first."""
-    result = np.zeros(indices.size, dtype=np.int64)
-    for k in range(indices.size):
-        rest, index = mask, indices[k]
-        while rest:
-            if index & 1:
-                result[k] |= rest & -rest
-            index >>= 1
-            rest &= rest - 1
-    return result
+@numba.njit(inline="always")
+def _probability_outside(j, within, excluded, log_sums):
+    """P(the parents of j are not all in `excluded`), given that they are all in `within`."""
+    if excluded == _NONE:
+        return 1.0
+    return -np.expm1(log_sums[j, compress(excluded, j)] - log_sums[j, compress(within, j)])
 
 
 def _draw_parents(
@@ -149,32 +168,35 @@ def _draw_parents(
     node = np.broadcast_to(np.arange(d), (n, d)).ravel()
     outside, inside, uniform = outside.ravel(), inside.ravel(), rng.random(n * d)
     order = np.lexsort((uniform, outside, inside, node))  # equal tasks share one walk over the sets
-    masks = np.empty(n * d, dtype=np.int64)
-    masks[order] = _walk_parent_sets(
-        node[order], inside[order], outside[order], uniform[order], table, log_sums
-    )
+    inside, outside, uniform = inside[order], outside[order], uniform[order]
+    drawn, masks = np.zeros((2, n * d), dtype=np.int64)
+
+    def draw(j: int) -> None:
+        these = slice(j * n, (j + 1) * n)
+        _walk_parent_sets(j, inside[these], outside[these], uniform[these], table[j], log_sums, drawn[these])
+
+    map_threads(draw, range(d))
+    masks[order] = drawn
     return masks.reshape(n, d)
 
 
-@numba.njit(cache=True)
-def _walk_parent_sets(node, inside, outside, uniform, table, log_sums):
-    masks = np.zeros(node.size, dtype=np.int64)
+@numba.njit(cache=True, nogil=True)
+def _walk_parent_sets(j, inside, outside, uniform, scores, log_sums, masks):
+    """Draw a parent set of `j` for every task: in `inside`, not all in `outside`."""
     start = 0
-    while start < node.size:
-        j, within, excluded = node[start], inside[start], outside[start]
+    while start < inside.size:
+        within, excluded = inside[start], outside[start]
         end = start
-        while end < node.size and node[end] == j and inside[end] == within and outside[end] == excluded:
+        while end < inside.size and inside[end] == within and outside[end] == excluded:
             end += 1
         log_total = log_sums[j, compress(within, j)]
-        mass = 1.0
-        if excluded != _NONE:
-            mass = -np.expm1(log_sums[j, compress(excluded, j)] - log_total)
+        mass = _probability_outside(j, within, excluded, log_sums)
         reached, last, parents, k = 0.0, np.int64(0), np.int64(0), start
         while k < end:
             if excluded == _NONE or parents & ~excluded:
-                weight = np.exp(table[j, compress(parents, j)] - log_total)
-                if weight > 0.0:
-                    reached, last = reached + weight, parents
+                log_weight = scores[compress(parents, j)] - log_total
+                if log_weight > _NEGLIGIBLE:
+                    reached, last = reached + np.exp(log_weight), parents
                     while k < end and uniform[k] * mass < reached:
                         masks[k] = parents
                         k += 1

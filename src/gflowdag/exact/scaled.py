@@ -26,8 +26,8 @@ class SubsetSums(NamedTuple):
     """β_j(U) = Σ_{P ⊆ U} exp score(j, P), for every node and set, [d, 2^(d−1)] in compressed index."""
 
     log: NDArray[np.float64]
-    mantissa: NDArray[np.float64]  # in [1, 2); 0 where β = 0
-    exponent: NDArray[np.int32]  # β = mantissa · 2^exponent
+    mantissa: NDArray[np.float64]
+    exponent: NDArray[np.int32]
 
 
 class Potentials(NamedTuple):
@@ -43,10 +43,15 @@ class Potentials(NamedTuple):
 def subset_sums(table: NDArray[np.float64]) -> SubsetSums:
     """Sum the local scores over all subsets, and split the sums."""
     log = log_subset_sums(table)
+    return SubsetSums(log, *split(log))
+
+
+def split(log: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Mantissas in [1, 2) and exponents of `exp(log)`; 0 and −FAR for zeros."""
     mantissa = np.empty_like(log)
     exponent = np.empty(log.shape, dtype=np.int32)
     _split(log.ravel(), mantissa.ravel(), exponent.ravel())
-    return SubsetSums(log, mantissa, exponent)
+    return mantissa, exponent
 
 
 def potentials(log_sums: NDArray[np.float64]) -> Potentials:
@@ -68,7 +73,7 @@ def _split(log, mantissa, exponent):
     for i in range(log.size):
         if log[i] == -np.inf:
             mantissa[i] = 0.0
-            exponent[i] = 0
+            exponent[i] = -FAR
         else:
             power = np.floor(log[i] / LOG2)
             mantissa[i] = np.exp(log[i] - power * LOG2)
