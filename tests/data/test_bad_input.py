@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 
 import numpy as np
@@ -172,7 +173,9 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_usual_text_files_give_the_same_data(tmp_path, separator, pack):
     path = tmp_path / "table.txt"
-    path.write_bytes(pack(("\ufeff" + GOOD.to_csv(index=False, sep=separator) + "\n\n").encode()))
+    frame = GOOD.rename(columns={"alpha": "the first; alpha, in m"})
+    text = frame.to_csv(index=False, sep=separator, quoting=csv.QUOTE_NONNUMERIC)
+    path.write_bytes(pack(("\ufeff" + text + "\n\n").encode()))
     np.testing.assert_array_equal(Dataset.from_csv(path).values, Dataset.from_frame(GOOD).values)
 
 

@@ -117,9 +117,9 @@ def _from_environments(environments: Any, names: Sequence[str], num_rows: int) -
 def _from_numbers(cells: pd.Series, names: Sequence[str], base: int | None) -> np.ndarray:
     if base is None:
         raise DataError(
-            "The interventions are numbers: say how they count. Pass intervention_base=1 where 1 is the "
-            "first variable and 0 means none (bnlearn's INT), or intervention_base=0 where 0 is the first "
-            "variable and −1 or empty means none."
+            "The interventions are numbers: say how they count. Make the table with Dataset.from_frame(…, "
+            "intervention_base=1) where 1 is the first variable and 0 means none (bnlearn's INT), or with "
+            "intervention_base=0 where 0 is the first variable and −1 or empty means none."
         )
     numbers = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
     index = np.where(np.isnan(numbers), -1, numbers - base)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from pathlib import Path
 
@@ -47,12 +48,8 @@ def read_csv(path: str | Path) -> pd.DataFrame:
         keep_default_na=False,
         na_values=["", "NA", "N/A", "NaN", "nan", "NULL", "null"],
     )
-    if header[0] == "" and frame.iloc[:, 0].tolist() in (
-        list(range(len(frame))),
-        list(range(1, len(frame) + 1)),
-    ):
-        frame = frame.iloc[:, 1:]
-    return pd.DataFrame(frame)
+    is_row_numbers = any(frame.iloc[:, 0].tolist() == list(range(k, k + len(frame))) for k in (0, 1))
+    return pd.DataFrame(frame.iloc[:, 1:]) if header[0] == "" and is_row_numbers else frame
 
 
 def read_text(path: Path, error: type[GFlowDAGError]) -> str:
@@ -82,7 +79,8 @@ def read_text(path: Path, error: type[GFlowDAGError]) -> str:
 
 def _separator(header: str) -> str:
     """The first of the known separators that occurs in the header; a comma where there is one column."""
-    return next((separator for separator in _SEPARATORS if separator in header.strip()), ",")
+    unquoted = re.sub(r'"[^"]*"', "", header.strip())
+    return next((separator for separator in _SEPARATORS if separator in unquoted), ",")
 
 
 def _check_lines(path: Path, text: str, separator: str) -> list[str]:
