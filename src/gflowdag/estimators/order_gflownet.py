@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from gflowdag.data import Knowledge
 from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
 from gflowdag.gflownet.order_potential import last_node_potential, tighter_labels
 from gflowdag.gflownet.order_space import OrderSpace
@@ -26,7 +27,6 @@ from gflowdag.score.order_problem import OrderProblem, mean_edge_probabilities, 
 from gflowdag.score.potentials import schur_potential, symmetric_potential
 
 _NUM_WEIGHTED = 10_000  # orders behind the evidence and the edge marginals
-_NOTABLE_LOSS = 0.01  # share of a node's parent sets that a restriction may leave out without a word
 
 
 class OrderGFlowNet(StructureLearner):
@@ -181,17 +181,3 @@ def weighted_posterior(
             "lost_mass": problem.table.lost_mass,
         },
     )
-
-
-def restricted_verdict(verdict: dict[str, str], problem: OrderProblem) -> dict[str, str]:
-    """The verdict, less sure where the candidate parents leave out too much."""
-    loss = float(np.max(problem.table.lost_mass))
-    if loss <= _NOTABLE_LOSS:
-        return verdict
-    sentence = (
-        f" Only {problem.table.num_candidates} candidate parents of each node were considered beside single others; "
-        f"without acyclicity that leaves out an estimated {loss:.0%} of the parent sets of one node "
-        f"({np.mean(problem.table.lost_mass):.0%} on average)."
-    )
-    changed = "unverified" if verdict["verdict"] == "trusted" else verdict["verdict"]
-    return {"verdict": changed, "explanation": verdict["explanation"] + sentence}

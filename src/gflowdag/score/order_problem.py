@@ -58,6 +58,18 @@ def order_problem(
     return OrderProblem(table, weights, labels_along(order))
 
 
+def edge_probabilities_of_orders(problem: OrderProblem, orders: NDArray) -> NDArray[np.float64]:
+    """Exact edge marginals given each order of positive weight, int [n, d] -> float64 [n, d, d]."""
+    orders = jnp.asarray(orders, jnp.int32)
+    return np.asarray(_edges(problem.weights, jnp.asarray(problem.labels), orders))
+
+
+@jax.jit
+def _edges(weights: OrderWeights, labels: jax.Array, orders: jax.Array) -> jax.Array:
+    size = max(1, min(orders.shape[0], _CHUNK // orders.shape[1] ** 2))
+    return jax.lax.map(lambda order: edge_probabilities(weights, order, labels), orders, batch_size=size)
+
+
 def mean_edge_probabilities(
     problem: OrderProblem, orders: NDArray, importance: NDArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

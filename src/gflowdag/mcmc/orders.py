@@ -1,0 +1,173 @@
+"""Order MCMC on canonical orders: Friedman & Koller's chain without its bias.
+
+The state is an order, its weight the total score of the DAGs whose *canonical* order it is. Each DAG has one, so
+none is counted once for each of its linear extensions. A step relocates a block of consecutive nodes to a place
+drawn from the exact conditional over all places (one node: an insertion or an adjacent swap), then proposes to swap
+two nodes anywhere. Parent sets are summed out in the weights and drawn exactly afterwards. All chains step together.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from gflowdag.progress import Progress, silent
+from gflowdag.score.order_windows import node_log_weights
+from gflowdag.score.orders import OrderWeights
+
+MAX_BLOCK = 4  # nodes that move together at most
+
+
+class ChainState(NamedTuple):
+    """Where a chain is."""
+
+    order: Array  # int32 [d]
+    log_weight: Array  # float64 []
+
+
+class StepInfo(NamedTuple):
+    """What one step did."""
+
+    relocated: Array  # bool [], the block left its place
+    swapped: Array  # bool [], the swap was accepted
+
+
+class Chains(NamedTuple):
+    """What a run leaves behind: T recorded states of C chains."""
+
+    orders: np.ndarray  # int16 [C, T, d]
+    log_weights: np.ndarray  # float64 [C, T]
+    relocated: float  # share of steps in which the block left its place
+    swapped: float  # share of accepted swaps
+
+
+def init(weights: OrderWeights, labels: Array, order: Array) -> ChainState:
+    """A chain that starts at `order`, int [d]."""
+    return ChainState(order, log_weight(weights, labels, order))
+
+
+def log_weight(weights: OrderWeights, labels: Array, order: Array) -> Array:
+    """Log total score of the DAGs whose canonical order is `order`, float64 []."""
+    return node_log_weights(weights, order, labels).sum()
+
+
+def relocate(key: Array, state: ChainState, weights: OrderWeights, labels: Array) -> tuple[ChainState, Array]:
+    """Move a random block to a place drawn from its conditional; also says whether it left its place.
+
+    The orders that the block can reach are the same from each of them, and so is the chance to pick the block:
+    drawing among them by weight leaves the posterior as it is.
+    """
+    length_key, start_key, place_key = jax.random.split(key, 3)
+    d = state.order.shape[0]
+    length = jax.random.randint(length_key, (), 1, min(MAX_BLOCK, max(d - 1, 1)) + 1, jnp.int32)
+    start = jax.random.randint(start_key, (), 0, d - length + 1, jnp.int32)
+    places = jnp.arange(d, dtype=jnp.int32)
+    orders = jax.vmap(lambda place: move_block(state.order, start, length, place))(places)
+    log_weights = jax.vmap(partial(log_weight, weights, labels))(orders)
+    reachable = jnp.where(places <= d - length, log_weights, -jnp.inf)
+    noise = jax.random.gumbel(place_key, (d,), jnp.float32)
+    place = jnp.argmax(reachable - state.log_weight + noise)
+    return ChainState(orders[place], log_weights[place]), place != start
+
+
+def move_block(order: Array, start: Array, length: Array, place: Array) -> Array:
+    """`order` with the `length` nodes from `start` on taken out and put back before the `place`-th of the rest."""
+    index = jnp.arange(order.shape[0], dtype=jnp.int32)
+    in_block = (index >= place) & (index < place + length)
+    rank = jnp.where(index < place, index, index - length)  # among the nodes that stay
+    source = jnp.where(in_block, start + index - place, jnp.where(rank < start, rank, rank + length))
+    return order[jnp.clip(source, 0, order.shape[0] - 1)]
+
+
+def swap(key: Array, state: ChainState, weights: OrderWeights, labels: Array) -> tuple[ChainState, Array]:
+    """Metropolis step that exchanges two random nodes; also says whether it was accepted."""
+    pair_key, coin_key = jax.random.split(key)
+    d = state.order.shape[0]
+    i = jax.random.randint(pair_key, (2,), 0, jnp.array([d, max(d - 1, 1)]), jnp.int32)
+    first, second = i[0], (i[0] + 1 + i[1]) % d
+    order = state.order.at[first].set(state.order[second]).at[second].set(state.order[first])
+    proposal = init(weights, labels, order)
+    coin = jnp.log(jax.random.uniform(coin_key, (), jnp.float32))
+    accepted = coin < proposal.log_weight - state.log_weight
+    return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposal, state), accepted
+
+
+def step(key: Array, state: ChainState, weights: OrderWeights, labels: Array) -> tuple[ChainState, StepInfo]:
+    """One relocation and one swap."""
+    relocate_key, swap_key = jax.random.split(key)
+    state, relocated = relocate(relocate_key, state, weights, labels)
+    state, swapped = swap(swap_key, state, weights, labels)
+    return state, StepInfo(relocated, swapped)
+
+
+@partial(jax.jit, static_argnames="thinning")
+def _advance(key: Array, states: ChainState, weights: OrderWeights, labels: Array, *, thinning: int):
+    """`thinning` steps of all chains."""
+
+    def body(states: ChainState, key: Array):
+        keys = jax.random.split(key, states.log_weight.shape[0])
+        states, info = jax.vmap(step, (0, 0, None, None))(keys, states, weights, labels)
+        return states, jax.tree.map(lambda leaf: jnp.mean(leaf, dtype=jnp.float32), info)
+
+    states, info = jax.lax.scan(body, states, jax.random.split(key, thinning))
+    return states, jax.tree.map(jnp.mean, info)
+
+
+def sample(
+    weights: OrderWeights,
+    labels: np.ndarray,
+    key: Array,
+    *,
+    num_chains: int,
+    num_records: int,
+    thinning: int,
+    burn_in: int,
+    progress: Progress = silent,
+) -> Chains:
+    """Run chains from random orders (from the ascending one where a random one is impossible).
+
+    Args:
+        weights: of the problem, as JAX arrays.
+        labels: int [d].
+        key: typed PRNG key.
+        num_chains: chains side by side, `C`.
+        num_records: recorded states of each, `T`.
+        thinning: steps from one record to the next.
+        burn_in: records that are thrown away before the first one that is kept.
+        progress: told about the records done.
+    """
+    labels_ = jnp.asarray(labels, jnp.int32)
+    start_key, key = jax.random.split(key)
+    states = _start(start_key, weights, labels_, num_chains)
+    kept = []
+    total = burn_in + num_records
+    for record in range(total):
+        states, info = _advance(jax.random.fold_in(key, record), states, weights, labels_, thinning=thinning)
+        if record >= burn_in:
+            kept.append(jax.device_get((states, info)))
+        progress(record + 1, total)
+    return Chains(
+        np.stack([state.order for state, _ in kept], axis=1).astype(np.int16),
+        np.stack([state.log_weight for state, _ in kept], axis=1),
+        float(np.mean([info.relocated for _, info in kept])),
+        float(np.mean([info.swapped for _, info in kept])),
+    )
+
+
+@partial(jax.jit, static_argnames="num_chains")
+def _start(key: Array, weights: OrderWeights, labels: Array, num_chains: int) -> ChainState:
+    ascending = jnp.argsort(labels).astype(jnp.int32)
+
+    def one(key: Array) -> ChainState:
+        random = init(weights, labels, jax.random.permutation(key, ascending))
+        possible = jnp.isfinite(random.log_weight)
+        return jax.tree.map(
+            lambda new, old: jnp.where(possible, new, old), random, init(weights, labels, ascending)
+        )
+
+    return jax.vmap(one)(jax.random.split(key, num_chains))

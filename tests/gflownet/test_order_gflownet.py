@@ -1,0 +1,165 @@
+"""The order GFlowNet: its loss, its weights, and what it learns, against all DAGs."""
+
+from __future__ import annotations
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from order_cases import ORDERS, log_scores, order_posterior, problem
+from scipy.special import logsumexp
+
+from gflowdag.data import Dataset, Knowledge
+from gflowdag.diagnostics import importance_summary
+from gflowdag.estimators.order_gflownet import OrderGFlowNet
+from gflowdag.gflownet.order_learner import OrderLearner, sample_orders, sub_trajectory_balance
+from gflowdag.gflownet.order_policy import OrderPolicy
+from gflowdag.gflownet.order_potential import last_node_potential, tighter_labels
+from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.trainer import train
+from gflowdag.graph import all_dags
+from gflowdag.precision import double_precision
+from gflowdag.score import make_score
+from gflowdag.score.order_windows import node_log_weights
+
+QUICK = {"iterations": 150, "batch_size": 64, "width": 32, "depth": 2, "random_state": 0}
+
+
+def space_of(given) -> OrderSpace:
+    potential = last_node_potential(given.weights, given.table.scores, given.labels)
+    return OrderSpace(given.weights, jnp.asarray(given.labels), potential)
+
+
+def frequencies(orders: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """Total importance of each of the 24 orders."""
+    return np.array([importance[(orders == order).all(axis=1)].sum() for order in ORDERS])
+
+
+@double_precision
+def test_the_loss_is_zero_where_flows_and_policy_are_exact():
+    given = problem()
+    labels = jnp.asarray(given.labels)
+    total = jax.jit(jax.vmap(lambda order: node_log_weights(given.weights, order, labels)))(ORDERS)
+    step_weights = np.take_along_axis(np.asarray(total), ORDERS, axis=1)  # [24, d], by time
+    order_weights = step_weights.sum(axis=1)
+    flow, policy = np.zeros((5, 24)), np.zeros((4, 24))
+    for row, order in enumerate(ORDERS):
+        for time in range(5):
+            mine = (ORDERS[:, :time] == order[:time]).all(axis=1)
+            flow[time, row] = logsumexp(order_weights[mine]) - step_weights[row, :time].sum()
+        policy[:, row] = flow[1:, row] + step_weights[row] - flow[:-1, row]
+    loss = sub_trajectory_balance(jnp.asarray(flow), jnp.asarray(policy), jnp.asarray(step_weights.T), 0.95)
+    assert float(loss) < 1e-20
+    worse = sub_trajectory_balance(
+        jnp.asarray(flow + 0.1 * np.arange(5)[:, None]), policy, step_weights.T, 0.95
+    )
+    assert float(worse) > 1e-3
+
+
+@double_precision
+def test_the_potential_counts_completions_under_its_weaker_condition():
+    given = problem(seed=3)
+    found = last_node_potential(given.weights, given.table.scores, given.labels).first
+
+    def completions(order):  # every node after a larger label has that very node as a parent
+        total = 0.0
+        for time, node in enumerate(order):
+            sets = [s for r in range(time + 1) for s in itertools.combinations(order[:time], r)]
+            if time and given.labels[node] < given.labels[order[time - 1]]:
+                sets = [s for s in sets if order[time - 1] in s]
+            index = [sum(1 << (p - (p > node)) for p in s) for s in sets]
+            total += logsumexp(given.table.scores[node, index])
+        return total
+
+    assert float(found) == pytest.approx(logsumexp([completions(order) for order in ORDERS]), abs=1e-9)
+    evidence = logsumexp(log_scores(given))
+    assert float(found) > evidence
+    labels = tighter_labels(given.weights, given.table.scores, given.labels, np.random.default_rng(0))
+    tighter = last_node_potential(given.weights, given.table.scores, labels).first
+    assert evidence < float(tighter) <= float(found)
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.5])
+@double_precision
+def test_weighted_estimates_are_unbiased_for_a_network_that_has_learnt_nothing(forbidden):
+    given = problem(forbidden=forbidden, seed=4)
+    space = space_of(given)
+    policy = OrderPolicy(4, 32, 2, jax.random.key(0))
+    noise = 0.5 * jax.random.normal(jax.random.key(1), policy.head.weight.shape, jnp.float32)
+    policy = eqx.tree_at(lambda p: p.head.weight, policy, noise)  # far from the shaped start
+    orders, log_weights, log_policy = map(
+        np.asarray, sample_orders(space, policy, jax.random.key(2), 1000, 20)
+    )
+    summary = importance_summary(log_weights - log_policy)
+    assert abs(summary["log_evidence"] - logsumexp(log_scores(given))) < 4 * summary["log_evidence_error"]
+    importance = np.exp(log_weights - log_policy - logsumexp(log_weights - log_policy))
+    # Standard errors at this number of effective draws are below 0.006; four of them.
+    np.testing.assert_allclose(frequencies(orders, importance), order_posterior(given), atol=0.025)
+
+
+@double_precision
+def test_training_brings_the_raw_samples_to_the_posterior():
+    given = problem(seed=6)
+    learner = OrderLearner(space_of(given), batch=128, width=32, depth=2)
+    trained = train(learner, jax.random.key(0), iterations=300)
+    orders, log_weights, log_policy = map(
+        np.asarray, sample_orders(learner.space, trained.params, jax.random.key(1), 1000, 20)
+    )
+    assert importance_summary(log_weights - log_policy)["ess"] > 0.99
+    raw = frequencies(orders, np.full(len(orders), 1 / len(orders)))
+    np.testing.assert_allclose(
+        raw, order_posterior(given), atol=0.015
+    )  # four standard errors of 20,000 draws
+
+
+CASES = {
+    "plain": {},
+    "interventions": {"interventions": True},
+    "required and forbidden": {"knowledge": Knowledge(required=[("X3", "X1")], forbidden=[("X2", "X4")])},
+    "tiers": {"knowledge": Knowledge(tiers=[["X4", "X2"], ["X1", "X3"]])},
+    "one parent": {"knowledge": Knowledge(max_parents=1), "prior": "edge"},
+    "interventions and tiers": {
+        "interventions": True,
+        "knowledge": Knowledge(tiers=[["X4", "X2"], ["X1", "X3"]]),
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_edge_marginals_and_evidence_match_the_sum_over_all_dags(name):
+    case = dict(CASES[name])
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=(60, 4)) @ (np.eye(4) + 0.5 * np.triu(rng.normal(size=(4, 4)), 1))
+    mask = rng.random((60, 4)) < 0.15 if case.pop("interventions", False) else None
+    knowledge = case.pop("knowledge", None)
+    data = Dataset.from_array(values, interventions=mask, knowledge=knowledge)
+    posterior = OrderGFlowNet(**QUICK, **case, num_samples=500).fit(data).posterior_
+    score = make_score(data, **case)
+    graphs = all_dags(4)
+    scores = score.log_score(graphs)
+    expected = np.tensordot(np.exp(scores - logsumexp(scores)), graphs, 1)
+    assert abs(posterior.log_evidence - logsumexp(scores)) < max(5 * posterior.log_evidence_error, 1e-6)
+    np.testing.assert_allclose(posterior.marginals, expected, atol=0.02)
+    assert np.isfinite(score.log_score(posterior.samples)).all()
+    assert posterior.diagnostics()["ess"] > 0.9
+
+
+def test_a_hundred_thousand_rows_do_no_harm():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(100_000, 5))
+    values[:, 1:] += values[:, :-1]
+    posterior = OrderGFlowNet(**(QUICK | {"iterations": 30}), standardize=False).fit(values).posterior_
+    assert np.isfinite(posterior.marginals).all()
+    assert np.isfinite(posterior.log_weights).all()
+    # A chain observed this often: its skeleton is certain.
+    np.testing.assert_allclose(np.diagonal(posterior.marginals + posterior.marginals.T, 1), 1, atol=1e-3)
+
+
+def test_equal_seeds_give_equal_answers():
+    values = np.random.default_rng(0).normal(size=(40, 4))
+    first, second = (OrderGFlowNet(**(QUICK | {"iterations": 5})).fit(values).posterior_ for _ in range(2))
+    np.testing.assert_array_equal(first.samples, second.samples)
+    np.testing.assert_array_equal(first.log_weights, second.log_weights)
