@@ -32,8 +32,9 @@ _NUM_WEIGHTED = 10_000  # orders behind the evidence and the edge marginals
 class OrderGFlowNet(StructureLearner):
     """A GFlowNet over canonical orders: parent sets are summed out, and every sample carries its weight.
 
-    The network learns to build orders; graphs are drawn exactly given the order. Importance weights correct what it
-    did not learn, and give the evidence, an effective sample size and a Pareto k that say how much that was.
+    The network learns to build orders; graphs are drawn exactly given the order. Importance weights correct
+    what it did not learn, and give the evidence, an effective sample size and a Pareto k that say how much
+    that was.
 
     Args:
         score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
@@ -148,11 +149,8 @@ def weighted_posterior(
     """The posterior behind importance-weighted orders.
 
     Args:
-        score: of the graphs.
-        problem: of the orders.
-        orders: int [n, d].
-        log_ratio: float64 [n], log-weight of each order over its probability under the policy; −inf in dead ends.
-        num_samples: graphs to draw.
+        score: of the graphs. problem: of the orders. orders: int [n, d]. log_ratio: float64 [n], log-weight
+        of each order over its probability under the policy; −inf in dead ends. num_samples: graphs to draw.
         rng: source of randomness.
     """
     summary = importance_summary(log_ratio)

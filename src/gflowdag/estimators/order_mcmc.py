@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from gflowdag.data import Knowledge
@@ -107,7 +106,7 @@ class OrderMCMC(StructureLearner):
 
 
 def _mixing(edges: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
-    """Verdict and figures from edge probabilities [C, T, d, d], and the Monte-Carlo error of their mean [d, d]."""
+    """Verdict and figures from edge probabilities [C, T, d, d]; the error of their mean [d, d]."""
     spread = edges.std(axis=(0, 1))
     effective = chain_ess(edges)
     errors = spread / np.sqrt(effective)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gflowdag.score.order_problem import OrderProblem
 
 _NOTABLE_LOSS = 0.01  # share of a node's parent sets that a restriction may leave out without a word
@@ -16,8 +14,8 @@ def restricted_verdict(verdict: dict[str, str], problem: OrderProblem) -> dict[s
     if loss.max() <= _NOTABLE_LOSS:
         return answer
     restriction = (
-        f" Only {problem.table.num_candidates} candidate parents of each node were considered, and single others; "
-        f"without acyclicity that leaves out an estimated {loss.mean():.0%} of a node's parent sets "
+        f" Only {problem.table.num_candidates} candidate parents of each node were considered, and single "
+        f"others; without acyclicity that leaves out an estimated {loss.mean():.0%} of a node's parent sets "
         f"(at most {loss.max():.0%})."
     )
     if answer["verdict"] == "trusted":

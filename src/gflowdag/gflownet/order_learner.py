@@ -62,7 +62,9 @@ def policy_log_probabilities(shaped: Array, placed: Array, correction: Array) ->
 
 
 def sub_trajectory_balance(log_flow: Array, log_policy: Array, shaped: Array, decay: float) -> Array:
-    """Squared imbalance of all sub-trajectories, those of length `n` weighted by `decay^n` (paper of Madan et al.).
+    """Squared imbalance of all sub-trajectories, those of length `n` weighted by `decay^n`.
+
+    Madan et al. (2023), with flows relative to a potential.
 
     Args:
         log_flow: log flow of each state relative to the potential, [d + 1, batch]; zero at the end.
@@ -111,7 +113,7 @@ class OrderLearner(eqx.Module):
 
 @eqx.filter_jit
 def sample_orders(space: OrderSpace, policy: OrderPolicy, key: Array, batch: int, num_batches: int):
-    """Orders with their log-weights and log-probabilities under the policy, int32 [n, d], float64 [n] twice."""
+    """Orders int32 [n, d], their log-weights and their log-probabilities under the policy, float64 [n]."""
 
     def draw(key: Array):
         paths = rollout(space, policy, key, batch)

@@ -14,7 +14,10 @@ NUM_FEATURES = 3
 
 
 class OrderPolicy(eqx.Module):
-    """Residual perceptron on the flattened features; its head starts at zero, so training starts at the shaped policy."""
+    """Residual perceptron on the flattened features.
+
+    Its head starts at zero, so that training starts at the shaped policy.
+    """
 
     first: eqx.nn.Linear
     blocks: list[eqx.nn.Linear]
@@ -39,8 +42,8 @@ class OrderPolicy(eqx.Module):
 def features(shaped: Array, state: SpaceState) -> Array:
     """What the network sees of a state, float32 [d, NUM_FEATURES].
 
-    For each node: whether it is placed, its log-probability under the shaped policy, and the log-probability that
-    its parent set, drawn from the placed nodes without the canonical condition, fulfils it.
+    For each node: whether it is placed, its log-probability under the shaped policy, and the log-probability
+    that its parent set, drawn from the placed nodes without the canonical condition, fulfils it.
     """
     order = state.order
     unplaced = ~order.placed

@@ -27,12 +27,13 @@ class LastNodeState(NamedTuple):
 class LastNodePotential(NamedTuple):
     """Completions of an order, counted under a weaker condition by dynamic programming.
 
-    A canonical order asks of each node a parent in its window. Asking it only of nodes that follow a larger label
-    *immediately* makes what is to come depend on the placed set `U` and the last placed node `v` alone:
-    `G(U, v) = log Σ_{j ∉ U} exp(w_j + G(U ∪ j, j))`, with `w_j` the log-sum over all parent sets in `U` where `j` has a
-    larger label than `v`, and over those with `v` where it has a smaller one. The potential is `−G`. It serves any
-    score, prior, knowledge and intervention, and is −inf where nothing can follow. Exact it is not: orders in which a
-    node was passed over earlier are counted too often, which is what is left to learn.
+    A canonical order asks of each node a parent in its window. Asking it only of nodes that follow a larger
+    label *immediately* makes what is to come depend on the placed set `U` and the last placed node `v` alone:
+    `G(U, v) = log Σ_{j ∉ U} exp(w_j + G(U ∪ j, j))`, with `w_j` the log-sum over all parent sets in `U` where
+    `j` has a larger label than `v`, and over those with `v` where it has a smaller one. The potential is
+    `−G`. It serves any score, prior, knowledge and intervention, and is −inf where nothing can follow. Exact
+    it is not: orders in which a node was passed over earlier are counted too often, which is what is left to
+    learn.
     """
 
     table: Array  # float64 [d, 2^(d−1)], G(U ∪ j, j) at the compressed index of U
@@ -81,8 +82,8 @@ def tighter_labels(
 ) -> NDArray[np.int32]:
     """Labels under which the potential is closer to the truth, int32 [d].
 
-    `G` of the empty order is at least the log evidence, because the weaker condition only adds orders: the smaller
-    it is, the less is left to learn. Climbs by moving one label at a time.
+    `G` of the empty order is at least the log evidence, because the weaker condition only adds orders: the
+    smaller it is, the less is left to learn. Climbs by moving one label at a time.
 
     Args:
         weights: order weights of `table`.

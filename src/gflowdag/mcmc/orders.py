@@ -1,9 +1,10 @@
 """Order MCMC on canonical orders: Friedman & Koller's chain without its bias.
 
-The state is an order, its weight the total score of the DAGs whose *canonical* order it is. Each DAG has one, so
-none is counted once for each of its linear extensions. A step relocates a block of consecutive nodes to a place
-drawn from the exact conditional over all places (one node: an insertion or an adjacent swap), then proposes to swap
-two nodes anywhere. Parent sets are summed out in the weights and drawn exactly afterwards. All chains step together.
+The state is an order, its weight the total score of the DAGs whose *canonical* order it is. Each DAG has one,
+so none is counted once for each of its linear extensions. A step relocates a block of consecutive nodes to a
+place drawn from the exact conditional over all places (one node: an insertion or an adjacent swap), then
+proposes to swap two nodes anywhere. Parent sets are summed out in the weights and drawn exactly afterwards.
+All chains step together.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def log_weight(weights: OrderWeights, labels: Array, order: Array) -> Array:
 def relocate(key: Array, state: ChainState, weights: OrderWeights, labels: Array) -> tuple[ChainState, Array]:
     """Move a random block to a place drawn from its conditional; also says whether it left its place.
 
-    The orders that the block can reach are the same from each of them, and so is the chance to pick the block:
-    drawing among them by weight leaves the posterior as it is.
+    The orders that the block can reach are the same from each of them, and so is the chance to pick the
+    block: drawing among them by weight leaves the posterior as it is.
     """
     length_key, start_key, place_key = jax.random.split(key, 3)
     d = state.order.shape[0]
@@ -76,7 +77,7 @@ def relocate(key: Array, state: ChainState, weights: OrderWeights, labels: Array
 
 
 def move_block(order: Array, start: Array, length: Array, place: Array) -> Array:
-    """`order` with the `length` nodes from `start` on taken out and put back before the `place`-th of the rest."""
+    """The order with `length` nodes from `start` on put back before the `place`-th of the others."""
     index = jnp.arange(order.shape[0], dtype=jnp.int32)
     in_block = (index >= place) & (index < place + length)
     rank = jnp.where(index < place, index, index - length)  # among the nodes that stay

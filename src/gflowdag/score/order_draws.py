@@ -25,8 +25,8 @@ def draw_graphs(
 ) -> NDArray[np.bool_]:
     """One graph for each order, ∝ its score among the graphs whose canonical order that is.
 
-    For each node first the latest parent is drawn, from sums that the weights hold, then the others by walking
-    through the subsets of what was placed before it.
+    For each node first the latest parent is drawn, from sums that the weights hold, then the others by
+    walking through the subsets of what was placed before it.
 
     Args:
         weights: the sums.

@@ -14,9 +14,10 @@ _MAX_SWEEPS = 20
 def likely_order(table: CandidateTable, rng: np.random.Generator) -> NDArray[np.int32]:
     """An order under which the nodes find good parents before them, int32 [d].
 
-    Climbs by moving one node at a time to its best place, until no move helps. The weight of an order is the product
-    over the nodes of the sum over all parent sets before them: every DAG counts once for each of its orders, which is
-    wrong for a posterior and good enough for labels. Knowledge counts: orders that it forbids are left first.
+    Climbs by moving one node at a time to its best place, until no move helps. The weight of an order is the
+    product over the nodes of the sum over all parent sets before them: every DAG counts once for each of its
+    orders, which is wrong for a posterior and good enough for labels. Knowledge counts: orders that it
+    forbids are left first.
     """
     d = table.num_variables
     sums = log_subset_sums(table.scores)

@@ -1,9 +1,10 @@
 """Finished canonical orders: which parent sets they leave to each node, and what these weigh.
 
-An order is the canonical one of a DAG iff every node has a parent among the nodes placed since the last placed node
-with a larger label (that node included): its *window*. Where no larger label was placed there is no condition.
-`A_j(v, U)` is the total of the parent sets of `j` whose latest member is `v`, so the weight of `j` is a sum over the
-members of its window: the same numbers that `orders.place` finds step by step, all at once and without subtraction.
+An order is the canonical one of a DAG iff every node has a parent among the nodes placed since the last
+placed node with a larger label (that node included): its *window*. Where no larger label was placed there is
+no condition. `A_j(v, U)` is the total of the parent sets of `j` whose latest member is `v`, so the weight of
+`j` is a sum over the members of its window: the same numbers that `orders.place` finds step by step, all at
+once and without subtraction.
 
 Use in double precision.
 """
@@ -51,7 +52,7 @@ def latest_parent_log_weights(weights: OrderWeights, order: Array, window: Windo
 
 
 def node_log_weights(weights: OrderWeights, order: Array, labels: Array) -> Array:
-    """Log-weight of each node in a finished order, int [d] -> float64 [d]; their sum is the weight of the order."""
+    """Log-weight of each node of a finished order, int [d] -> float64 [d]; they sum to that of the order."""
     window = windows(weights, order, labels)
     return jax.nn.logsumexp(latest_parent_log_weights(weights, order, window), axis=1)
 
@@ -75,9 +76,9 @@ def containing(weights: OrderWeights, node: Array, parent: Array, placed: Array)
 def edge_probabilities(weights: OrderWeights, order: Array, labels: Array) -> Array:
     """Exact edge marginals over the DAGs whose canonical order is `order`, int [d] -> float64 [d, d].
 
-    The allowed sets with parent `i` weigh `A_j(i, U) − A_j(i, U outside of the window)`. Where nearly all sets with
-    `i` lie outside, this cancels; there the allowed sets *without* `i` are summed instead. The order must have
-    positive weight.
+    The allowed sets with parent `i` weigh `A_j(i, U) − A_j(i, U outside of the window)`. Where nearly all
+    sets with `i` lie outside, this cancels; there the allowed sets *without* `i` are summed instead. The
+    order must have positive weight.
     """
     d = order.shape[0]
     nodes = jnp.arange(d)
