@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.exact.recurrence import weigh_completions, weigh_dags
-from gflowdag.exact.scaled import LOG2, compress, potentials, subset_sums
+from gflowdag.exact.scaled import LOG2, expand, potentials, subset_sums, unite
 from gflowdag.exact.size import MAX_VARIABLES, check_size, checked_table, no_dag
 from gflowdag.progress import Progress, silent
 from gflowdag.score.subsets import log_subset_sums
-from gflowdag.score.threads import num_cores
+from gflowdag.score.threads import map_threads, num_cores
 
 
 class Exact(NamedTuple):
@@ -47,37 +47,38 @@ def posterior(
         KnowledgeError: every DAG holds a forbidden parent set.
     """
     table = checked_table(table)
-    check_size(len(table), max_variables)
+    d = len(table)
+    check_size(d, max_variables)
     threads = threads or num_cores()
     shift = table.max(axis=1, keepdims=True)  # the best parent set of each node weighs 1: nothing overflows
     if np.isneginf(shift).any():
         raise no_dag()
-    shifted = table - shift
-    sums = subset_sums(shifted)
+    scores = table - shift
+    sums = subset_sums(scores)
     potential = potentials(sums.log)
-    weight = weigh_dags(sums, potential, threads, _part(progress, 0))
+    weight = weigh_dags(sums, potential, threads, _half(progress, 0))
     if weight[-1] == 0.0:
         raise no_dag()
-    completions, only_root = weigh_completions(sums, potential, threads, _part(progress, 1))
+    completions, only_root = weigh_completions(sums, potential, threads, _half(progress, 1))
     log_total = np.log(completions[0]) + potential.after[0] * LOG2
-    log_roots = only_root  # turned into logarithms in place
-    paths = _nondescendants(weight, log_roots, potential.before, potential.after, sums.log, log_total)
-    # P(Pa_j = P) = exp score(j, P) · Σ_{W ⊇ P} P(W are the non-descendants of j) / β_j(W); supersets are the
+    log_weight = unite(weight, potential.before) - log_total
+    log_scale = log_weight + potential.after * LOG2  # of the weights in `only_root`
+    log_roots, paths = only_root, np.zeros((d, d))
+    map_threads(lambda j: _nondescendants(j, log_scale, sums.log[j], log_roots[j], paths[j]), range(d))
+    # P(Pa_j = P) = exp score(j, P) · Σ_{W ⊇ P} P(W are the non-descendants of j) / β_j(W). Supersets are the
     # subsets of the table read backwards.
-    log_probabilities = log_subset_sums(np.ascontiguousarray(log_roots[:, ::-1]))[:, ::-1] + shifted
-    with np.errstate(divide="ignore"):
-        log_completions = np.log(completions) + potential.after * LOG2
+    scores += log_subset_sums(log_roots[:, ::-1])[:, ::-1]
     return Exact(
         log_evidence=float(log_total + shift.sum()),
-        edge_probabilities=_edges(log_probabilities),
+        edge_probabilities=np.stack([_edges_to(j, np.exp(scores[j])) for j in range(d)], axis=1),
         path_probabilities=paths,
-        parent_set_log_probabilities=log_probabilities,
-        log_completions=log_completions,
-        discrepancy=float(abs(np.log(weight[-1]) + potential.before[-1] * LOG2 - log_total)),
+        parent_set_log_probabilities=scores,
+        log_completions=unite(completions, potential.after),
+        discrepancy=float(abs(log_weight[-1])),
     )
 
 
-def _part(progress: Progress, half: int) -> Progress:
+def _half(progress: Progress, half: int) -> Progress:
     def report(done: float, total: float, /, **figures: float) -> None:
         progress(half * total + done, 2 * total, **figures)
 
@@ -85,34 +86,27 @@ def _part(progress: Progress, half: int) -> Progress:
 
 
 @numba.njit(cache=True, nogil=True)
-def _nondescendants(weight, only_root, before, after, log_sums, log_total):
-    """Turn `only_root` into log P(non-descendants of j = W) − log β_j(W); returns the path marginals."""
-    d = only_root.shape[0]
-    paths = np.zeros((d, d))
-    for j in range(d):
-        for placed in range(1 << d):
-            if placed >> j & 1:
-                continue
-            position = compress(placed, j)
-            product = weight[placed] * only_root[j, position]
-            if product <= 0.0:  # nothing, or the rounding of nothing
-                only_root[j, position] = -np.inf
-                continue
-            log_probability = np.log(product) + (before[placed] + after[placed]) * LOG2 - log_total
-            only_root[j, position] = log_probability - log_sums[j, position]
-            for i in range(d):
-                if i != j and not placed >> i & 1:
-                    paths[j, i] += np.exp(log_probability)
-    return paths
-
-
-def _edges(log_probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    d = len(log_probabilities)
-    edges = np.zeros((d, d))
-    for j in range(d):
-        probabilities = np.exp(log_probabilities[j])
+def _nondescendants(j, log_scale, log_sums, only_root, paths):
+    """Turn `only_root` into log P(non-descendants of j = W) − log β_j(W), and add up the paths from j."""
+    d = paths.size
+    for position in range(only_root.size):
+        placed = expand(position, j)
+        if only_root[position] <= 0.0 or log_scale[placed] == -np.inf:  # nothing, or the rounding of nothing
+            only_root[position] = -np.inf
+            continue
+        log_probability = np.log(only_root[position]) + log_scale[placed]
+        only_root[position] = log_probability - log_sums[position]
+        probability = np.exp(log_probability)
         for i in range(d):
-            if i != j:
-                bit = i - (i > j)
-                edges[i, j] = probabilities.reshape(-1, 2, 1 << bit)[:, 1].sum()
-    return edges
+            if i != j and not placed >> i & 1:
+                paths[i] += probability
+
+
+def _edges_to(j: int, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P(i → j) for all i, [d], from the probabilities of the parent sets of j, [2^(d−1)]."""
+    edges = []
+    while len(probabilities) > 1:  # the upper half holds the sets with the last node; then sum it out
+        without, with_last = np.split(probabilities, 2)
+        edges.append(with_last.sum())
+        probabilities = without + with_last
+    return np.insert(edges[::-1], j, 0.0)

@@ -20,6 +20,7 @@ LOG2 = float(np.log(2.0))
 FAR = 1e9  # stands for an infinite exponent
 
 compress = numba.njit(inline="always")(bits.compress)
+expand = numba.njit(inline="always")(bits.expand)
 
 
 class SubsetSums(NamedTuple):
@@ -52,6 +53,12 @@ def split(log: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int
     exponent = np.empty(log.shape, dtype=np.int32)
     _split(log.ravel(), mantissa.ravel(), exponent.ravel())
     return mantissa, exponent
+
+
+def unite(mantissa: NDArray[np.float64], exponent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithm of mantissa · 2^exponent; −inf for zeros."""
+    with np.errstate(divide="ignore"):
+        return np.log(mantissa) + np.where(mantissa > 0, exponent, 0.0) * LOG2
 
 
 def potentials(log_sums: NDArray[np.float64]) -> Potentials:

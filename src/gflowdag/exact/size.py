@@ -28,7 +28,7 @@ def estimated_bytes(d: int) -> int:
 
 def estimated_seconds(d: int) -> float:
     """Rough time of `posterior` on two cores."""
-    return 4e-9 * 3**d + 2e-8 * d * d * 2**d
+    return 3.3e-9 * 3**d + 6e-9 * d * d * 2**d
 
 
 def check_size(d: int, max_variables: int) -> None:
