@@ -176,7 +176,8 @@ def test_usual_text_files_give_the_same_data(tmp_path, separator, pack):
     frame = GOOD.rename(columns={"alpha": "the first; alpha, in m"})
     text = frame.to_csv(index=False, sep=separator, quoting=csv.QUOTE_NONNUMERIC)
     path.write_bytes(pack(("\ufeff" + text + "\n\n").encode()))
-    np.testing.assert_array_equal(Dataset.from_csv(path).values, Dataset.from_frame(GOOD).values)
+    # Before pandas 3 the last bit of a number in a file may be another one.
+    np.testing.assert_allclose(Dataset.from_csv(path).values, Dataset.from_frame(GOOD).values, rtol=1e-12)
 
 
 def test_an_unnamed_column_of_row_numbers_is_no_variable(tmp_path):

@@ -228,7 +228,7 @@ _MEASURED: dict[str, Callable[[], LoadedDataset]] = {
 
 
 def _sachs_frame() -> pd.DataFrame:
-    return pd.read_csv(io.StringIO(_resource("sachs.csv.gz")), dtype=np.float64, float_precision="round_trip")
+    return pd.read_csv(io.StringIO(_resource("sachs.csv.gz")), dtype=np.float64)
 
 
 def _sachs_truth(frame: pd.DataFrame) -> pd.DataFrame:

@@ -44,7 +44,6 @@ def read_csv(path: str | Path) -> pd.DataFrame:
         names=header,
         index_col=False,
         skipinitialspace=True,
-        float_precision="round_trip",
         keep_default_na=False,
         na_values=["", "NA", "N/A", "NaN", "nan", "NULL", "null"],
     )
