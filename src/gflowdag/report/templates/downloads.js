@@ -1,0 +1,91 @@
+// Files made in the browser, then the first drawing of everything.
+
+const PICTURE_STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline"];
+
+const csvCell = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const xmlText = (text) => text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")
+  .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+const dotText = (text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+
+function csvFile() {
+  const byProbability = [...everyEdge].sort(([a, b], [c, d]) => probability[c][d] - probability[a][b]);
+  const lines = byProbability.map(([i, j]) => [csvCell(names[i]), csvCell(names[j]), probability[i][j], report.graph.errors[i][j]].join(","));
+  return ["source,target,probability,error", ...lines, ""].join("\n");
+}
+
+function graphmlFile() {
+  const nodes = names.map((text, i) => `    <node id="n${i}"><data key="name">${xmlText(text)}</data></node>`);
+  const edges = edgesAbove(state.threshold).map(([i, j]) => `    <edge source="n${i}" target="n${j}"><data key="probability">${probability[i][j]}</data></edge>`);
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="name" for="node" attr.name="name" attr.type="string"/>
+  <key id="probability" for="edge" attr.name="probability" attr.type="double"/>
+  <graph edgedefault="directed">
+${[...nodes, ...edges].join("\n")}
+  </graph>
+</graphml>
+`;
+}
+
+function dotFile() {
+  const nodes = names.map((text) => `  ${dotText(text)};`);
+  const edges = edgesAbove(state.threshold).map(([i, j]) => {
+    const p = probability[i][j];
+    return `  ${dotText(names[i])} -> ${dotText(names[j])} [label="${p.toFixed(3)}", penwidth=${(0.5 + 3 * p).toFixed(2)}];`;
+  });
+  return `digraph posterior {\n${[...nodes, ...edges].join("\n")}\n}\n`;
+}
+
+// The drawing with its computed style written into it, so that it looks the same anywhere.
+function svgFile() {
+  const original = byId("graph-picture"), copy = original.cloneNode(true);
+  const targets = copy.querySelectorAll("*");
+  original.querySelectorAll("*").forEach((element, index) => {
+    const style = getComputedStyle(element);
+    for (const property of PICTURE_STYLES) targets[index].setAttribute(property, style.getPropertyValue(property));
+    for (const attribute of ["tabindex", "role", "aria-label", "aria-pressed", "class"]) targets[index].removeAttribute(attribute);
+  });
+  for (const target of copy.querySelectorAll("path[stroke='rgba(0, 0, 0, 0)']")) target.remove();
+  const background = getComputedStyle(document.querySelector("section")).backgroundColor;
+  copy.prepend(svg("rect", { x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top, fill: background }));
+  for (const attribute of ["style", "id", "role"]) copy.removeAttribute(attribute);
+  copy.setAttribute("width", frame.right - frame.left);
+  copy.setAttribute("height", frame.bottom - frame.top);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+async function pngFile() {
+  const address = URL.createObjectURL(new Blob([svgFile()], { type: "image/svg+xml" }));
+  const image = new Image();
+  image.src = address;
+  await image.decode();
+  const canvas = html("canvas", { width: 2 * image.naturalWidth, height: 2 * image.naturalHeight });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(address);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+const FILES = {
+  csv: [csvFile, "edges.csv", "text/csv"],
+  graphml: [graphmlFile, "graph.graphml", "application/xml"],
+  dot: [dotFile, "graph.dot", "text/vnd.graphviz"],
+  svg: [svgFile, "graph.svg", "image/svg+xml"],
+  png: [pngFile, "graph.png", "image/png"],
+};
+
+for (const button of document.querySelectorAll("[data-download]"))
+  button.addEventListener("click", async () => {
+    const [make, file, type] = FILES[button.dataset.download];
+    const address = URL.createObjectURL(new Blob([await make()], { type }));
+    html("a", { href: address, download: file }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+  });
+
+fillTable();
+showHeatMap();
+showClasses();
+showDistributions();
+if (report.traces.length) showTraces();
+if (report.truth) showTruth();
+if (report.methods.length) showMethods();
+change({});

@@ -1,0 +1,68 @@
+// The table of all pairs: sortable, filtered by name, linked with the graph.
+
+const FIRST_ROWS = 20;
+const pairRows = report.pairs.map(([i, j, forward, reverse, absent, error]) => ({ i, j, forward, reverse, absent, error }));
+const COLUMNS = [
+  { title: "Pair", value: ({ i, j }) => `${names[i]} ${names[j]}`.toLowerCase(), cell: ({ i, j }) => [name(i), " → ", name(j)] },
+  { title: "→", label: "probability of the direction as written", value: (row) => row.forward, cell: (row) => [shown(row.forward)] },
+  { title: "←", label: "probability of the reverse direction", value: (row) => row.reverse, cell: (row) => [shown(row.reverse)] },
+  { title: "none", label: "probability of no edge", value: (row) => row.absent, cell: (row) => [shown(row.absent)] },
+  { title: "± error", label: "Monte-Carlo standard error of →", value: (row) => row.error, cell: (row) => [row.error === 0 ? "exact" : row.error < 0.0005 ? "<0.001" : row.error.toFixed(3)] },
+];
+if (report.graph.unweighted)
+  COLUMNS.push({ title: "→ unweighted", label: "probability of → before importance weights", value: ({ i, j }) => report.graph.unweighted[i][j], cell: ({ i, j }) => [shown(report.graph.unweighted[i][j])] });
+if (report.truth)
+  COLUMNS.push({ title: "truth", label: "connection in the true graph", value: ({ i, j }) => (trueEdge[i][j] ? 2 : trueEdge[j][i] ? 1 : 0), cell: ({ i, j }) => [trueEdge[i][j] ? "→" : trueEdge[j][i] ? "←" : ""] });
+
+const sorting = { column: 1, descending: true };
+let showAll = false;
+
+function stack({ forward, reverse }) {
+  const bar = (share) => html("i", { style: `width: ${(100 * share).toFixed(1)}%` });
+  return html("td", { class: "bar", "aria-hidden": "true" }, html("div", { class: "stack" }, bar(forward), bar(reverse)));
+}
+
+function tableHead() {
+  const cells = COLUMNS.map(({ title, label }, index) => {
+    const order = sorting.column === index ? (sorting.descending ? "descending" : "ascending") : "none";
+    const sort = () => {
+      sorting.descending = sorting.column === index ? !sorting.descending : index > 0;
+      sorting.column = index;
+      fillTable();
+      byId("pair-table").querySelectorAll("th button")[index].focus();
+    };
+    return html("th", { scope: "col", "aria-sort": order }, html("button", { type: "button", title: label ?? "", onclick: sort }, title));
+  });
+  return html("thead", {}, html("tr", {}, ...cells, html("th", { class: "bar", scope: "col", "aria-hidden": "true" })));
+}
+
+function fillTable() {
+  const wanted = byId("filter").value.trim().toLowerCase();
+  const { value } = COLUMNS[sorting.column], sign = sorting.descending ? -1 : 1;
+  const found = pairRows
+    .filter(({ i, j }) => names[i].toLowerCase().includes(wanted) || names[j].toLowerCase().includes(wanted))
+    .sort((a, b) => (value(a) < value(b) ? -sign : value(a) > value(b) ? sign : 0));
+  const visible = showAll ? found : found.slice(0, FIRST_ROWS);
+  const lines = visible.map((row) =>
+    html("tr", { tabindex: 0, "data-pair": `${row.i},${row.j}`, ...onActivate(() => choosePair(row.i, row.j)) },
+      ...COLUMNS.map(({ cell }) => html("td", {}, ...cell(row))), stack(row)));
+  byId("pair-table").replaceChildren(tableHead(), html("tbody", {}, ...lines));
+  byId("more-pairs").hidden = found.length <= FIRST_ROWS;
+  byId("more-pairs").textContent = showAll ? `Show the first ${FIRST_ROWS} only` : `Show all ${found.length} pairs`;
+  markRows(state);
+}
+
+function markRows({ threshold, pair, node }) {
+  for (const line of document.querySelectorAll("#pair-table tbody tr")) {
+    const [i, j] = line.dataset.pair.split(",").map(Number);
+    line.classList.toggle("below", Math.max(probability[i][j], probability[j][i]) <= threshold);
+    line.classList.toggle("chosen", Boolean(pair?.includes(i) && pair.includes(j)) || i === node || j === node);
+  }
+}
+
+byId("filter").addEventListener("input", fillTable);
+byId("more-pairs").addEventListener("click", () => {
+  showAll = !showAll;
+  fillTable();
+});
+onChange(markRows);

@@ -1,0 +1,129 @@
+// Heat map, equivalence classes, distributions, traces, the true graph, other methods.
+
+const CELL_LIMITS = [9, 26];
+
+function heatMap(matrix, order, label) {
+  const cell = Math.max(CELL_LIMITS[0], Math.min(CELL_LIMITS[1], Math.floor(520 / size)));
+  const margin = Math.max(...order.map((i) => widths[i])) * 0.86;
+  const extent = cell * size;
+  const picture = svg("svg", { viewBox: `0 0 ${margin + extent + 4} ${margin + extent + 4}`, width: margin + extent + 4, role: "img", "aria-label": label });
+  order.forEach((i, row) => {
+    const y = margin + row * cell;
+    picture.append(svg("text", { x: margin - 5, y: y + cell / 2 + 4, "text-anchor": "end" }, report.graph.labels[i], svg("title", {}, names[i])));
+    picture.append(svg("text", { transform: `translate(${margin + row * cell + cell / 2 + 4} ${margin - 5}) rotate(-90)` }, report.graph.labels[i], svg("title", {}, names[i])));
+    order.forEach((j, across) => {
+      const place = { x: margin + across * cell, y, width: cell - 1, height: cell - 1 };
+      if (i === j) picture.append(svg("rect", { class: "heat-diagonal", ...place }));
+      else picture.append(svg("rect", { class: "heat-cell", "fill-opacity": Math.max(0.03, matrix[i][j]).toFixed(3), "data-pair": `${i},${j}`, ...place }));
+    });
+  });
+  picture.append(svg("rect", { class: "heat-frame", x: margin - 1, y: margin - 1, width: extent + 1, height: extent + 1 }));
+  return picture;
+}
+
+const dataOrder = names.map((_, i) => i);
+const causalOrder = [...dataOrder].sort((a, b) => at[a][1] - at[b][1] || at[a][0] - at[b][0]);
+
+function showHeatMap() {
+  const order = byId("causal-order").checked ? causalOrder : dataOrder;
+  byId("heat").replaceChildren(heatMap(probability, order, "Probability of each edge from row to column"));
+}
+
+const pairUnder = (event) => event.target.dataset?.pair?.split(",").map(Number);
+byId("heat").addEventListener("pointerover", (event) => {
+  const pair = pairUnder(event);
+  if (!pair) return;
+  const [i, j] = pair;
+  byId("heat-readout").textContent = `${names[i]} → ${names[j]}: ${shown(probability[i][j])}${spread(report.graph.errors[i][j])}; reverse ${shown(probability[j][i])}`;
+});
+byId("heat").addEventListener("click", (event) => pairUnder(event) && choosePair(...pairUnder(event)));
+byId("causal-order").addEventListener("change", showHeatMap);
+
+function classCard({ probability: mass, logScore, sampled, members, directed, undirected }, rank) {
+  const plural = (count, word) => `${Number(count).toLocaleString("en")} ${word}${String(count) === "1" ? "" : "s"}`;
+  const edges = [
+    ...directed.map(([i, j]) => ({ source: i, target: j, title: `${names[i]} → ${names[j]} in every graph of the class` })),
+    ...undirected.map(([i, j]) => {
+      const [source, target] = at[i][1] <= at[j][1] ? [i, j] : [j, i];
+      return { source, target, headless: true, title: `${names[i]} – ${names[j]}: either direction` };
+    }),
+  ];
+  const open = undirected.slice(0, 8).map(([i, j]) => `${names[i]} – ${names[j]}`).join(", ");
+  const more = undirected.length > 8 ? ` and ${undirected.length - 8} more` : "";
+  return html("article", { class: "card" },
+    html("h3", {}, `${rank + 1}. ${(100 * mass).toFixed(mass < 0.1 ? 1 : 0)} %`),
+    html("p", { class: "muted" }, `${plural(members, "graph")}, ${plural(sampled, "of them").replace(/s$/, "")} sampled; ${plural(directed.length + undirected.length, "edge")}${logScore === null ? "" : `; log score ${minus(logScore.toFixed(2))}`}`),
+    drawGraph(edges, () => ({}), `Equivalence class ${rank + 1}`),
+    html("p", {}, undirected.length ? `Open direction: ${open}${more}.` : "Every edge has one direction."));
+}
+
+function showClasses() {
+  const { shown: classes, total, mass } = report.classes;
+  byId("class-summary").textContent =
+    `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${(100 * mass).toFixed(0)} % of the probability.`;
+  byId("class-cards").replaceChildren(...classes.map(classCard));
+}
+
+function showDistributions() {
+  const { edges, scores } = report.distributions;
+  const ends = [...edges.mass, 0].map((_, k) => edges.first + k - 0.5);
+  const counts = histogram("Number of edges", "edges in a graph", ends, edges.mass, { wholeX: true });
+  rule(counts, edges.mean, `mean ${edges.mean.toFixed(1)}`);
+  const figures = [counts.figure];
+  if (scores) {
+    const chart = histogram("Log score", "log prior + log marginal likelihood", scores.ends, scores.mass, {
+      x: [scores.ends[0], Math.max(scores.best, scores.ends.at(-1))],
+    });
+    rule(chart, scores.best, `best graph ${minus(scores.best.toFixed(1))}`);
+    figures.push(chart.figure);
+  }
+  byId("distribution-charts").replaceChildren(...figures);
+}
+
+function showTraces() {
+  byId("trace-charts").replaceChildren(...report.traces.map(({ title, axis, x, lines }) =>
+    linesChart(title, axis, "", lines.map((line) => line.map((y, k) => [x[k], y]))).figure));
+}
+
+function showTruth() {
+  const { roc, pr, base } = report.truth;
+  const unit = { x: [0, 1], y: [0, 1] };
+  const diagonal = [[0, 0], [1, 1]], level = [[0, base], [1, base]];
+  const rocChart = linesChart("ROC curve", "false positive rate", "true positive rate", [...roc.map(({ points }) => points), diagonal], unit);
+  const prChart = linesChart("Precision and recall", "recall", "precision", [...pr.map(({ points }) => points), level], unit);
+  const key = [...roc.map(({ name: method }) => method), "chance"];
+  for (const chart of [rocChart, prChart]) {
+    chart.picture.lastElementChild.setAttribute("style", "--series: var(--line)");
+    const legend = seriesKey(key);
+    legend.lastElementChild.firstElementChild.setAttribute("style", "--series: var(--line)");
+    chart.figure.append(legend);
+  }
+  byId("truth-charts").replaceChildren(rocChart.figure, prChart.figure);
+  onChange(({ threshold }) => {
+    const kinds = edgesAbove(threshold).map(([i, j]) => comparison(i, j));
+    const count = (kind) => kinds.filter((found) => found === kind).length;
+    const touched = new Set(edgesAbove(threshold).flatMap(([i, j]) => [`${i},${j}`, `${j},${i}`]));
+    const missed = report.truth.edges.filter(([i, j]) => !touched.has(`${i},${j}`)).length;
+    byId("truth-counts").textContent =
+      `Above ${threshold.toFixed(2)}: ${count("hit")} hits, ${count("reversed")} reversed, ${missed} missed of ${report.truth.edges.length} true edges; ${count("false")} edges that the true graph does not have.`;
+  });
+}
+
+function showMethods() {
+  const charts = report.methods.map(({ name: method, edges }) => {
+    const chart = axes({ title: `${method} against this report`, xLabel: "edge probability here", yLabel: "there", x: [0, 1], y: [0, 1] });
+    chart.picture.append(svg("path", { class: "axis", d: `M${chart.toX(0)},${chart.toY(0)}L${chart.toX(1)},${chart.toY(1)}` }));
+    for (const [i, j] of everyEdge)
+      chart.picture.append(svg("circle", { class: "dot", style: seriesColour(0), r: 3, cx: chart.toX(probability[i][j]).toFixed(1), cy: chart.toY(edges[i][j]).toFixed(1) },
+        svg("title", {}, `${names[i]} → ${names[j]}: ${shown(probability[i][j])} and ${shown(edges[i][j])}`)));
+    return chart.figure;
+  });
+  byId("method-charts").replaceChildren(...charts);
+  const gap = ([i, j]) => Math.max(...report.methods.map(({ edges }) => Math.abs(edges[i][j] - probability[i][j])));
+  const most = [...everyEdge].sort((a, b) => gap(b) - gap(a)).slice(0, 10);
+  const titles = ["Edge", "here", ...report.methods.map(({ name: method }) => method)];
+  byId("method-table").replaceChildren(
+    html("thead", {}, html("tr", {}, ...titles.map((title) => html("th", { scope: "col" }, title)))),
+    html("tbody", {}, ...most.map(([i, j]) => html("tr", {}, html("td", {}, name(i), " → ", name(j)), html("td", {}, shown(probability[i][j])),
+      ...report.methods.map(({ edges }) => html("td", {}, shown(edges[i][j])))))));
+}

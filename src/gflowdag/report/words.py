@@ -1,0 +1,152 @@
+"""The answer in words: what was asked, how far to trust it, and what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gflowdag.data import Dataset
+from gflowdag.diagnostics import MAXIMAL_PARETO_K, MAXIMAL_R_HAT, MINIMAL_ESS
+from gflowdag.posterior import Posterior
+
+_SURE = 0.9
+_OPEN_SHARE = 0.25  # the rarer direction has at least this share: the direction is open
+_NAMED = 6  # edges that a sentence lists
+
+VERDICTS = {
+    "exact": (
+        "Exact",
+        "good",
+        "Every possible graph was counted. These probabilities have no sampling error.",
+    ),
+    "trusted": ("Trusted", "good", "An approximation whose own checks passed."),
+    "not converged": (
+        "Not converged",
+        "bad",
+        "The checks failed. Do not draw conclusions from these numbers: run longer, or use another method.",
+    ),
+    "unverified": (
+        "Unverified",
+        "unsure",
+        "No check of its own vouches for this method. Compare it with another before relying on it.",
+    ),
+}
+
+
+class Figure(NamedTuple):
+    """One number behind the verdict."""
+
+    label: str
+    value: str
+    meaning: str
+    passed: bool | None  # None where there is nothing to pass
+
+
+def verdict(posterior: Posterior) -> tuple[str, str, str]:
+    """Title, colour (`good`, `bad`, `unsure`) and one sentence of advice."""
+    return VERDICTS.get(str(posterior.diagnostics()["verdict"]), VERDICTS["unverified"])
+
+
+def figures(posterior: Posterior) -> list[Figure]:
+    """Evidence and diagnostics, each with what it means and whether it passed."""
+    facts = posterior.diagnostics()
+    exact = facts["verdict"] == "exact"
+    found = []
+    if posterior.log_evidence is not None:
+        error = posterior.log_evidence_error
+        spread = f" ± {error:.2g}" if error else ""
+        meaning = "log of prior × likelihood, summed over all graphs; higher explains the data better"
+        found.append(
+            Figure("Log evidence", f"{posterior.log_evidence:.4f}{spread}".replace("-", "−"), meaning, None)
+        )
+    found.append(Figure("Graphs sampled", f"{posterior.num_samples:,}", "draws behind this page", None))
+    if (ess := _number(facts, "ess")) is not None and not exact:
+        meaning = f"share of the samples that count as independent; at least {MINIMAL_ESS:.0%} needed"
+        found.append(Figure("Effective sample size", f"{ess:.1%}", meaning, ess >= MINIMAL_ESS))
+    if (k := _number(facts, "pareto_k")) is not None and not exact:
+        meaning = f"do a few samples dominate the weights? at most {MAXIMAL_PARETO_K} needed"
+        found.append(Figure("Pareto k̂", f"{k:.2f}", meaning, k <= MAXIMAL_PARETO_K))
+    if (r_hat := _number(facts, "r_hat")) is not None:
+        meaning = f"do the chains agree with each other? at most {MAXIMAL_R_HAT} needed"
+        found.append(Figure("Largest R-hat", f"{r_hat:.3f}", meaning, r_hat <= MAXIMAL_R_HAT))
+    if (effective := _number(facts, "effective_samples")) is not None:
+        meaning = "of the least well estimated quantity"
+        found.append(Figure("Effective samples", f"{effective:,.0f}", meaning, None))
+    if (rate := _number(facts, "acceptance")) is not None:
+        found.append(Figure("Acceptance", f"{rate:.1%}", "proposed moves that the chains made", None))
+    if (iterations := _number(facts, "iterations")) is not None:
+        found.append(Figure("Iterations", f"{iterations:,.0f}", "of training, or steps of each chain", None))
+    if (seconds := _number(facts, "seconds")) is not None:
+        found.append(Figure("Time", f"{seconds:,.1f} s", "of computation", None))
+    return found
+
+
+def _number(facts: Mapping[str, Any], name: str) -> float | None:
+    value = facts.get(name)
+    return float(value) if isinstance(value, Real) and np.isfinite(float(value)) else None
+
+
+def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | None) -> str:
+    """What was asked, in one sentence."""
+    rows = f"the {data.num_rows:,} rows of " if data is not None else ""
+    source = f"“{config['data']}”" if config.get("data") else "the table"
+    prior = config.get("prior")
+    given = f", with a {prior} prior over graphs" if isinstance(prior, str) else ""
+    return (
+        f"Which directed acyclic graphs over {posterior.num_variables} variables could have produced "
+        f"{rows}{source}{given}? Answered by {posterior.method}."
+    )
+
+
+def assumptions(data: Dataset | None) -> str:
+    """What the probabilities take for granted."""
+    shape = ""
+    if data is not None:
+        shape = (
+            "relations are linear with Gaussian noise, "
+            if data.is_continuous
+            else "each variable is drawn from a table given its parents, "
+        )
+    knowledge = data is not None and data.knowledge is not None
+    prior = "the knowledge listed below holds" if knowledge else "nothing was known beforehand"
+    return (
+        f"All probabilities hold under the model: {shape}there is no unmeasured common cause, no feedback, "
+        f"and {prior}."
+    )
+
+
+def findings(posterior: Posterior) -> list[str]:
+    """What stands out, a sentence each."""
+    pairs = posterior.edge_table().to_dict(orient="records")
+    connected = [pair["probability"] + pair["reverse"] for pair in pairs]
+    sure = [pair for pair in pairs if pair["probability"] >= _SURE]
+    open_direction = [
+        pair
+        for pair, p in zip(pairs, connected, strict=True)
+        if p >= _SURE and pair["reverse"] >= _OPEN_SHARE * p
+    ]
+    undecided = [pair for pair, p in zip(pairs, connected, strict=True) if 0.25 <= p < 0.75]
+    apart = sum(p < 1 - _SURE for p in connected)
+    sentences = [
+        f"{sum(connected):.1f} edges are expected among {len(pairs)} pairs of variables; "
+        f"{apart} {'pair is' if apart == 1 else 'pairs are'} very likely unconnected (90 % or more)."
+    ]
+    if sure:
+        sentences.append(f"Sure, direction included (90 % or more): {_named(sure, '→')}.")
+    else:
+        sentences.append("No edge is sure together with its direction (90 % or more).")
+    if open_direction:
+        sentences.append(
+            f"Surely connected, but the data leave the direction open: {_named(open_direction, '–')}."
+        )
+    if undecided:
+        sentences.append(f"Undecided whether connected at all (25 to 75 %): {_named(undecided, '–')}.")
+    return sentences
+
+
+def _named(pairs: list[dict[Any, Any]], arrow: str) -> str:
+    named = [f"{pair['source']} {arrow} {pair['target']}" for pair in pairs[:_NAMED]]
+    return ", ".join(named) + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")
