@@ -15,7 +15,15 @@ from scipy.special import logsumexp
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.diagnostics import importance_summary
 from gflowdag.estimators.order_gflownet import OrderGFlowNet
-from gflowdag.gflownet.order_learner import OrderLearner, sample_orders, sub_trajectory_balance
+from gflowdag.gflownet.objectives import subtrajectory_balance
+from gflowdag.gflownet.order_learner import (
+    OrderCloning,
+    OrderLearner,
+    flow_levels,
+    follow,
+    sample_orders,
+    steps_taken,
+)
 from gflowdag.gflownet.order_policy import OrderPolicy
 from gflowdag.gflownet.order_potential import last_node_potential, tighter_labels
 from gflowdag.gflownet.order_space import OrderSpace
@@ -51,12 +59,11 @@ def test_the_loss_is_zero_where_flows_and_policy_are_exact():
             mine = (ORDERS[:, :time] == order[:time]).all(axis=1)
             flow[time, row] = logsumexp(order_weights[mine]) - step_weights[row, :time].sum()
         policy[:, row] = flow[1:, row] + step_weights[row] - flow[:-1, row]
-    loss = sub_trajectory_balance(jnp.asarray(flow), jnp.asarray(policy), jnp.asarray(step_weights.T), 0.95)
-    assert float(loss) < 1e-20
-    worse = sub_trajectory_balance(
-        jnp.asarray(flow + 0.1 * np.arange(5)[:, None]), policy, step_weights.T, 0.95
-    )
-    assert float(worse) > 1e-3
+    everywhere = np.ones((5, 24), bool)
+    levels = flow_levels(jnp.asarray(flow[:4]), jnp.asarray(policy), jnp.asarray(step_weights.T))
+    assert float(subtrajectory_balance(levels, everywhere, 0.95)) < 1e-20
+    off_balance = flow_levels(jnp.asarray(flow[:4] + 0.1), jnp.asarray(policy), jnp.asarray(step_weights.T))
+    assert float(subtrajectory_balance(off_balance, everywhere, 0.95)) > 1e-4
 
 
 @double_precision
@@ -113,6 +120,20 @@ def test_training_brings_the_raw_samples_to_the_posterior():
     np.testing.assert_allclose(
         raw, order_posterior(given), atol=0.015
     )  # four standard errors of 20,000 draws
+
+
+@double_precision
+def test_likelihood_of_given_orders_is_their_probability_under_the_policy_and_can_be_maximised():
+    given = problem(seed=6)
+    space = space_of(given)
+    target = order_posterior(given)
+    orders = np.random.default_rng(0).choice(ORDERS, size=5000, p=target)
+    learner = OrderCloning(space, jnp.asarray(orders), batch=256, width=32, depth=2)
+    trained = train(learner, jax.random.key(0), iterations=300).params
+    _, log_policy, _ = steps_taken(trained, follow(space, jnp.asarray(ORDERS)))
+    learnt = np.exp(np.asarray(log_policy).sum(axis=0))
+    assert learnt.sum() == pytest.approx(1, abs=1e-4)  # float32 network
+    np.testing.assert_allclose(learnt, target, atol=0.03)
 
 
 CASES = {

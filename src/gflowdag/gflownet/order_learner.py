@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.gflownet.objectives import subtrajectory_balance
 from gflowdag.gflownet.order_policy import OrderPolicy, features
 from gflowdag.gflownet.order_space import OrderSpace, SpaceState, shaped_log_weights, start, step
 
@@ -30,26 +32,41 @@ def rollout(
 ) -> Trajectories:
     """Orders drawn from the policy, a share `exploration` of the steps uniformly from the legal nodes."""
 
-    def one(state: SpaceState, key: Array):
-        shaped = shaped_log_weights(space, state)
-        inputs = features(shaped, state)
-        log_policy = policy_log_probabilities(
-            shaped.astype(jnp.float32), state.order.placed, policy(inputs)[0]
-        )
+    def choose(key: Array, placed: Array, shaped: Array, inputs: Array):
+        log_policy = policy_log_probabilities(shaped, placed, policy(inputs)[0])
         explore_key, node_key = jax.random.split(key)
         explore = jax.random.uniform(explore_key, (), jnp.float32) < exploration
         uniform = jnp.where(jnp.isneginf(log_policy), -jnp.inf, jnp.float32(0))
         noise = jax.random.gumbel(node_key, shaped.shape, jnp.float32)
         node = jnp.argmax(jnp.where(explore, uniform, log_policy) + noise).astype(jnp.int32)
-        record = node, inputs, shaped.astype(jnp.float32), state.order.log_weights[node], log_policy[node]
-        return step(space, state, node), record
+        return node, log_policy[node]
 
-    def all_at_once(states: SpaceState, key: Array):
-        return jax.vmap(one)(states, jax.random.split(key, batch))
+    keys = jax.random.split(key, (space.num_variables, batch))
+    return _walk(space, choose, keys)
 
+
+def follow(space: OrderSpace, orders: Array) -> Trajectories:
+    """The trajectories of given orders, int32 [batch, d]; their log-probabilities are left at zero."""
+
+    def choose(node: Array, placed: Array, shaped: Array, inputs: Array):
+        return node, jnp.zeros((), jnp.float32)
+
+    return _walk(space, choose, orders.T)
+
+
+def _walk(space: OrderSpace, choose: Callable, inputs_of_choice: Array) -> Trajectories:
+    """Build a batch of orders; `choose` gets one entry of `inputs_of_choice` [d, batch, ...] at each step."""
+
+    def one(state: SpaceState, given: Array):
+        shaped = shaped_log_weights(space, state)
+        inputs = features(shaped, state)
+        shaped = shaped.astype(jnp.float32)
+        node, log_policy = choose(given, state.order.placed, shaped, inputs)
+        return step(space, state, node), (node, inputs, shaped, state.order.log_weights[node], log_policy)
+
+    batch = inputs_of_choice.shape[1]
     empty = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), start(space))
-    keys = jax.random.split(key, space.num_variables)
-    orders, inputs, shaped, log_weights, log_policy = jax.lax.scan(all_at_once, empty, keys)[1]
+    orders, inputs, shaped, log_weights, log_policy = jax.lax.scan(jax.vmap(one), empty, inputs_of_choice)[1]
     return Trajectories(orders, inputs, shaped, log_weights.sum(0), log_policy.sum(0))
 
 
@@ -61,25 +78,29 @@ def policy_log_probabilities(shaped: Array, placed: Array, correction: Array) ->
     return jax.nn.log_softmax(jnp.where(dead_end, jnp.where(placed, -jnp.inf, 0.0), logits))
 
 
-def sub_trajectory_balance(log_flow: Array, log_policy: Array, shaped: Array, decay: float) -> Array:
-    """Squared imbalance of all sub-trajectories, those of length `n` weighted by `decay^n`.
-
-    Madan et al. (2023), with flows relative to a potential.
+def flow_levels(log_flow: Array, log_policy: Array, shaped: Array) -> Array:
+    """Log flow of each state less what the steps so far should have changed; constant iff balanced, [d + 1, batch].
 
     Args:
-        log_flow: log flow of each state relative to the potential, [d + 1, batch]; zero at the end.
+        log_flow: of each state but the last, relative to the potential, [d, batch]; that of the last is zero.
         log_policy: of each step taken, [d, batch].
         shaped: shaped log-weight of each step taken, [d, batch].
-        decay: weight of one step more.
     """
     excess = jnp.cumsum(log_policy - shaped, axis=0)
-    excess = jnp.concatenate([jnp.zeros_like(excess[:1]), excess])
-    level = log_flow - excess  # constant along a balanced trajectory
-    time = jnp.arange(level.shape[0])
-    length = time - time[:, None]
-    weight = jnp.where(length > 0, jnp.float32(decay) ** length.astype(jnp.float32), 0.0)
-    imbalance = jnp.mean((level[:, None] - level) ** 2, axis=-1)
-    return jnp.sum(weight * imbalance) / jnp.sum(weight)
+    nothing = jnp.zeros_like(excess[:1])
+    return jnp.concatenate([log_flow, nothing]) - jnp.concatenate([nothing, excess])
+
+
+def steps_taken(params: OrderPolicy, paths: Trajectories) -> tuple[Array, Array, Array]:
+    """Log flow of each state, and log-probability and shaped log-weight of each step taken, all [d, batch]."""
+    correction, log_flow = jax.vmap(jax.vmap(params))(paths.features)
+    placed = paths.features[..., 0] > 0
+    log_policy = policy_log_probabilities(paths.shaped, placed, correction)
+    log_policy, shaped = (
+        jnp.take_along_axis(values, paths.orders[..., None], axis=-1)[..., 0]
+        for values in (log_policy, paths.shaped)
+    )
+    return log_flow, log_policy, jnp.maximum(shaped, _LOG_ZERO)
 
 
 class OrderLearner(eqx.Module):
@@ -99,16 +120,35 @@ class OrderLearner(eqx.Module):
     def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
         """Loss of one batch of trajectories, with the effective sample size of its weights."""
         paths = jax.lax.stop_gradient(rollout(self.space, params, key, self.batch, self.exploration))
-        correction, log_flow = jax.vmap(jax.vmap(params))(paths.features)
-        placed = paths.features[..., 0] > 0
-        log_policy = policy_log_probabilities(paths.shaped, placed, correction)
-        taken = lambda values: jnp.take_along_axis(values, paths.orders[..., None], axis=-1)[..., 0]  # noqa: E731
-        shaped = jnp.maximum(taken(paths.shaped), _LOG_ZERO)
-        log_flow = jnp.concatenate([log_flow, jnp.zeros_like(log_flow[:1])])
-        loss = sub_trajectory_balance(log_flow, taken(log_policy), shaped, self.decay)
+        levels = flow_levels(*steps_taken(params, paths))
+        loss = subtrajectory_balance(levels, jnp.ones(levels.shape, bool), self.decay)
         log_ratio = paths.log_weights - paths.log_probabilities
         ess = jnp.exp(2 * jax.nn.logsumexp(log_ratio) - jax.nn.logsumexp(2 * log_ratio)) / self.batch
         return loss, (memory, {"ess": ess})
+
+
+class OrderCloning(eqx.Module):
+    """Maximum likelihood on given orders: a warm start from the samples of another method.
+
+    Each DAG has one canonical order and each order one path, so that the likelihood of the policy is exact.
+    """
+
+    space: OrderSpace
+    orders: Array  # int32 [n, d]
+    batch: int = eqx.field(static=True, default=256)
+    width: int = eqx.field(static=True, default=256)
+    depth: int = eqx.field(static=True, default=3)
+
+    def init(self, key: Array) -> tuple[OrderPolicy, tuple[()]]:
+        """A fresh network; no memory."""
+        return OrderPolicy(self.space.num_variables, self.width, self.depth, key), ()
+
+    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
+        """Mean over a batch of `log weight − log probability`: the log evidence plus a divergence, at best."""
+        rows = jax.random.randint(key, (self.batch,), 0, self.orders.shape[0], jnp.int32)
+        paths = jax.lax.stop_gradient(follow(self.space, self.orders[rows]))
+        log_policy = steps_taken(params, paths)[1].sum(axis=0)
+        return -log_policy.mean(), (memory, {"excess": jnp.mean(paths.log_weights - log_policy)})
 
 
 @eqx.filter_jit

@@ -60,8 +60,8 @@ def order_problem(
 
 def edge_probabilities_of_orders(problem: OrderProblem, orders: NDArray) -> NDArray[np.float64]:
     """Exact edge marginals given each order of positive weight, int [n, d] -> float64 [n, d, d]."""
-    orders = jnp.asarray(orders, jnp.int32)
-    return np.asarray(_edges(problem.weights, jnp.asarray(problem.labels), orders))
+    edges = _edges(problem.weights, jnp.asarray(problem.labels), jnp.asarray(orders, jnp.int32))
+    return np.asarray(edges)
 
 
 @jax.jit
