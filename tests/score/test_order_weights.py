@@ -74,7 +74,7 @@ def test_candidate_weights_sum_over_the_dags_of_the_restricted_family(labels):
 
 @double_precision
 def test_weights_keep_their_digits_on_a_peaked_posterior(data_folder):
-    """Interventional Sachs: differences of subset sums cancel to nothing here (local scores span 4000 nats)."""
+    """Interventional Sachs, where differences of subset sums cancel to nothing."""
     score = make_score(load_dataset("sachs-interventional").dataset(kinds="discrete"))
     table = score.dense_table()
     weights = order_weights(dense_candidates(table))

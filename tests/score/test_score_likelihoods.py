@@ -156,6 +156,22 @@ def test_knowledge_forbids_parent_sets_in_every_form_of_the_score():
     assert np.isfinite(score.unconstrained_table()).all()
 
 
+@pytest.mark.parametrize("make_data", [continuous, discrete])
+def test_one_more_parent_scores_like_the_larger_set(make_data):
+    knowledge = Knowledge(required=[("X1", "X2")], forbidden=[("X3", "X2")], max_parents=3)
+    score = make_score(make_data(interventions=True), prior="edge", knowledge=knowledge)
+    for node in range(5):
+        parents = all_parent_sets(5, node)
+        extended = score.extended_local(node, parents)
+        for parent in range(5):
+            larger = parents.copy()
+            larger[:, parent] = True
+            meaningless = parents[:, parent] | (parent == node)
+            larger[meaningless] = False
+            expected = np.where(meaningless, -np.inf, score.local(node, larger))
+            np.testing.assert_allclose(extended[:, parent], expected, atol=ROUNDING)
+
+
 def test_hyper_parameters_reach_the_formula():
     data = continuous()
     score = make_score(data, alpha_mu=2.5, alpha_w=11.0)
@@ -178,7 +194,7 @@ def test_nearly_collinear_columns_stay_finite_and_ordered():
     values[:, 5] = values[:, :5].sum(axis=1) + 1e-3 * rng.normal(size=1000)
     table = make_score(Dataset.from_array(values, standardize=False)).dense_table()
     assert np.isfinite(table).all()
-    # All five causes explain the sum to 1e-3, four of them leave a residual of 1e4: 1000 log(1e4 / 1) ≈ 9000 nats.
+    # Five causes explain the sum, four leave a residual of 1e4: about 1000 log 1e4 ≈ 9000 nats.
     assert table[5, 31] - table[5, 15] > 8000
 
 

@@ -83,6 +83,19 @@ class Score:
         value = self.likelihood.local(node, parents) + self.prior_log_weights[parents.sum(axis=1)]
         return np.where(self.allows(node, parents), value, -np.inf)
 
+    def extended_local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
+        """`local` of each set with one more parent, bool [m, d] -> [m, d].
+
+        Faster than asking one by one. −inf where knowledge forbids the larger set, where the parent is in the set
+        already, and for the node itself.
+        """
+        parents = np.asarray(parents, bool)
+        d = self.num_variables
+        larger = (parents[:, None, :] | np.eye(d, dtype=bool)).reshape(-1, d)
+        allowed = self.allows(node, larger).reshape(-1, d) & ~parents
+        prior = self.prior_log_weights[np.minimum(parents.sum(axis=1) + 1, d - 1)]
+        return np.where(allowed, self.likelihood.extended_local(node, parents) + prior[:, None], -np.inf)
+
     def log_likelihood(self, graphs: ArrayLike) -> NDArray[np.float64]:
         """Log marginal likelihood of the data under each graph, bool [n, d, d] -> [n]."""
         graphs = np.asarray(graphs, bool)

@@ -64,6 +64,11 @@ class BDeu(MarginalLikelihood):
             codes, counts, self.cardinalities, self.ess, np.ascontiguousarray(subsets, bool)
         )
 
+    def extended_log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
+        codes, counts = self._counts[group]
+        subsets = np.ascontiguousarray(subsets, bool)
+        return _extended_log_marginals(codes, counts, self.cardinalities, self.ess, subsets)
+
     def all_log_marginals(
         self, group: int, variables: NDArray[np.int64], progress: Progress = silent
     ) -> NDArray[np.float64]:
@@ -86,10 +91,10 @@ def _distinct_rows(codes: NDArray[np.int32]) -> _Counts:
 
 
 @njit(cache=True, nogil=True)
-def _refine(cell_of_row, num_cells, codes, cardinality, refined, lookup):
+def _refine(cell_of_row, codes, cardinality, refined, lookup):
     """Split the cells by one more variable; returns the number of occupied cells.
 
-    `lookup` is a scratch array of −1 with room for `num_cells * cardinality`, handed back as it came.
+    `lookup` is a scratch array of −1 with room for every (cell, level), handed back as it came.
     """
     occupied = 0
     for row in range(codes.shape[0]):
@@ -131,29 +136,58 @@ def _lookup_size(cardinalities, num_rows):
 
 
 @njit(cache=True, nogil=True)
+def _cells(codes, cardinalities, subset, cells, scratch, lookup):
+    """Write the occupied cell of each row under `subset` [d] into `cells`; returns how many there are."""
+    cells[:] = 0
+    num_cells = 1
+    for variable in range(subset.shape[0]):
+        if subset[variable]:
+            scratch[:] = cells
+            num_cells = _refine(scratch, codes[variable], np.int64(cardinalities[variable]), cells, lookup)
+    return num_cells
+
+
+@njit(cache=True, nogil=True)
 def _log_marginals(codes, counts, cardinalities, ess, subsets):
     """`M(S)` of given subsets, bool [m, d] -> [m]."""
+    num_rows = counts.shape[0]
+    out = np.empty(subsets.shape[0])
+    cells = np.empty(num_rows, np.int64)
+    scratch = np.empty(num_rows, np.int64)
+    lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
+    totals = np.empty(max(num_rows, 1), np.int64)
+    small = np.empty(_SMALL)
+    for row in range(subsets.shape[0]):
+        num_cells = _cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
+        pseudo_count = ess / np.prod(cardinalities[subsets[row]])
+        out[row] = _dirichlet(cells, num_cells, counts, pseudo_count, totals, small)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _extended_log_marginals(codes, counts, cardinalities, ess, subsets):
+    """`M(S ∪ i)` of given subsets and every variable, bool [m, d] -> [m, d]."""
     m, d = subsets.shape
     num_rows = counts.shape[0]
-    out = np.empty(m)
-    cells = np.zeros((2, num_rows), np.int64)
+    out = np.empty((m, d))
+    cells = np.empty(num_rows, np.int64)
+    scratch = np.empty(num_rows, np.int64)
     lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
     small = np.empty(_SMALL)
     for row in range(m):
-        current = 0
-        cells[0] = 0
-        num_cells = 1
-        pseudo_count = ess
+        num_cells = _cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
+        pseudo_count = ess / np.prod(cardinalities[subsets[row]])
+        own = _dirichlet(cells, num_cells, counts, pseudo_count, totals, small)
         for variable in range(d):
             if subsets[row, variable]:
-                cardinality = np.int64(cardinalities[variable])
-                num_cells = _refine(
-                    cells[current], num_cells, codes[variable], cardinality, cells[1 - current], lookup
-                )
-                current = 1 - current
-                pseudo_count /= cardinalities[variable]
-        out[row] = _dirichlet(cells[current], num_cells, counts, pseudo_count, totals, small)
+                out[row, variable] = own
+                continue
+            cardinality = cardinalities[variable]
+            occupied = _refine(cells, codes[variable], np.int64(cardinality), scratch, lookup)
+            out[row, variable] = _dirichlet(
+                scratch, occupied, counts, pseudo_count / cardinality, totals, small
+            )
     return out
 
 
@@ -176,9 +210,7 @@ def _all_log_marginals(codes, counts, cardinalities, ess, low, upper, out):
         if (upper >> bit) & 1:
             cardinality = np.int64(cardinalities[low + bit])
             scratch[:] = cells[low]
-            num_cells[low] = _refine(
-                scratch, num_cells[low], codes[low + bit], cardinality, cells[low], lookup
-            )
+            num_cells[low] = _refine(scratch, codes[low + bit], cardinality, cells[low], lookup)
             pseudo_counts[low] /= cardinalities[low + bit]
     out[0] = _dirichlet(cells[low], num_cells[low], counts, pseudo_counts[low], totals, small)
     level_of = np.full(low + 1, low)  # where the cells that bit t has to refine are stored
@@ -187,9 +219,7 @@ def _all_log_marginals(codes, counts, cardinalities, ess, low, upper, out):
         while not (subset >> t) & 1:
             t += 1
         source = level_of[t + 1]
-        num_cells[t] = _refine(
-            cells[source], num_cells[source], codes[t], np.int64(cardinalities[t]), cells[t], lookup
-        )
+        num_cells[t] = _refine(cells[source], codes[t], np.int64(cardinalities[t]), cells[t], lookup)
         pseudo_counts[t] = pseudo_counts[source] / cardinalities[t]
         out[subset] = _dirichlet(cells[t], num_cells[t], counts, pseudo_counts[t], totals, small)
         level_of[: t + 1] = t

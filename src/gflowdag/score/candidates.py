@@ -111,8 +111,9 @@ def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDA
         outsider[node] = False
         parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
         extendable = parent_sets.any(axis=1, keepdims=True)  # the outsider alone is in the table
-        gains = np.exp(_extensions(score, node, parent_sets) - score.local(node, parent_sets)[:, None])
-        gains = np.where(outsider & extendable, gains, 0.0)
+        gains = score.extended_local(node, parent_sets) - score.local(node, parent_sets)[:, None]
+        with np.errstate(over="ignore"):  # from a DAG of no weight, infinite odds are right
+            gains = np.exp(np.where(outsider & extendable, gains, -np.inf))
         odds += (gains[inverse.reshape(-1)] * legal[:, :, node]).sum(axis=1)
     return odds
 
@@ -128,8 +129,8 @@ def _choose(score: Score, node: int, size: int) -> NDArray[np.int64]:
     free = ~required & (np.arange(d) != node)
     beam = required[None]
     values = score.local(node, beam)
-    extended = _extensions(score, node, beam)
-    pairs = _extensions(score, node, required | np.eye(d, dtype=bool)[free])
+    extended = score.extended_local(node, beam)
+    pairs = score.extended_local(node, required | np.eye(d, dtype=bool)[free])
     while len(chosen) < size:
         mass = logsumexp(np.concatenate([extended, pairs]), axis=0)
         options = np.flatnonzero(free)
@@ -144,18 +145,8 @@ def _choose(score: Score, node: int, size: int) -> NDArray[np.int64]:
         keep = np.argsort(-values, kind="stable")[:_BEAM]
         beam, values, extended = beam[keep], values[keep], extended[keep]
         fresh = np.isnan(extended).all(axis=1)
-        extended[fresh] = _extensions(score, node, beam[fresh])
+        extended[fresh] = score.extended_local(node, beam[fresh])
     return np.sort(chosen)
-
-
-def _extensions(score: Score, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Score of each set with one more parent, bool [m, d] -> [m, d]; −inf for itself and present parents."""
-    m, d = parents.shape
-    larger = parents[:, None, :] | np.eye(d, dtype=bool)
-    new = ~parents & (np.arange(d) != node)
-    out = np.full((m, d), -np.inf)
-    out[new] = score.local(node, larger[new])
-    return out
 
 
 def _lost_mass(score: Score, node: int, chosen, scores, outsiders) -> float:
@@ -165,7 +156,7 @@ def _lost_mass(score: Score, node: int, chosen, scores, outsiders) -> float:
     top = top[np.isfinite(scores[top])]
     parents = np.zeros((len(top), score.num_variables), bool)
     parents[:, chosen] = (top[:, None] >> np.arange(len(chosen))) & 1
-    with_outsider = _extensions(score, node, parents)[:, outsiders]
+    with_outsider = score.extended_local(node, parents)[:, outsiders]
     with_outsider[~parents.any(axis=1)] = -np.inf  # the outsider alone is kept
     odds = np.exp(logsumexp(with_outsider) - logsumexp(scores[top]))
     return float(odds / (1 + odds))

@@ -43,6 +43,11 @@ class MarginalLikelihood(ABC):
         Bit `i` of the index stands for `variables[i]`.
         """
 
+    def extended_log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """`M(S ∪ i)` on the rows of `group` for given sets and every column `i`, bool [m, d] -> [m, d]."""
+        extended = subsets[:, None, :] | np.eye(self.num_variables, dtype=bool)
+        return self.log_marginals(group, extended.reshape(-1, self.num_variables)).reshape(subsets.shape)
+
     @property
     def score_equivalent(self) -> bool:
         """Whether all DAGs of an equivalence class have the same likelihood: without interventions."""
@@ -51,9 +56,16 @@ class MarginalLikelihood(ABC):
     def local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Log marginal likelihood of `node` given each parent set, bool [m, d] -> [m]."""
         group = int(self.group_of_node[node])
-        family = np.array(parents, bool, copy=True)
-        family[:, node] = True
-        return self.log_marginals(group, family) - self.log_marginals(group, parents)
+        return self.log_marginals(group, _with(parents, node)) - self.log_marginals(group, parents)
+
+    def extended_local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Log marginal likelihood of `node` given each set and one more parent, bool [m, d] -> [m, d].
+
+        Zero where the parent is the node itself.
+        """
+        group = int(self.group_of_node[node])
+        family = self.extended_log_marginals(group, _with(parents, node))
+        return family - self.extended_log_marginals(group, parents)
 
     def local_subsets(self, node: int, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Log marginal likelihood of `node` given every subset of `candidates` [k] -> [2^k]."""
@@ -76,6 +88,12 @@ class MarginalLikelihood(ABC):
                 np.subtract(split[:, 1], split[:, 0], out=out[node].reshape(-1, 1 << node))
             progress(position + 1, len(groups))
         return out
+
+
+def _with(subsets: NDArray[np.bool_], variable: int) -> NDArray[np.bool_]:
+    joined = np.array(subsets, bool)
+    joined[:, variable] = True
+    return joined
 
 
 def _part(progress: Progress, position: int, num_parts: int) -> Progress:
