@@ -147,7 +147,8 @@ def dibs_posterior(
             "verdict": "unverified",
             "explanation": (
                 f"DiBS cannot tell how close its {len(particles)} particles are to the posterior. "
-                f"{num_cyclic} ended in cyclic graphs and {num_breaking} broke the prior knowledge; they are left out."
+                f"{num_cyclic} ended in cyclic graphs and {num_breaking} broke the prior knowledge; "
+                "they are left out."
             ),
             "num_particles": len(particles),
             "num_cyclic": num_cyclic,
