@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from gflowdag import __version__, runs
@@ -160,7 +161,11 @@ def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.n
     if question == "path":
         p = posterior.path_probabilities().to_numpy()
         exact = posterior.path_marginals is not None
-        return "⇝", p, np.zeros_like(p) if exact else posterior.standard_errors(path_features(posterior.samples))
+        return (
+            "⇝",
+            p,
+            np.zeros_like(p) if exact else posterior.standard_errors(path_features(posterior.samples)),
+        )
     error = posterior.standard_errors(markov_blanket_features(posterior.samples))
     return "in the Markov blanket of", posterior.markov_blanket_probabilities().to_numpy(), error
 
@@ -266,7 +271,7 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
         grid.add_column(title)
     for column in facts["columns"]:
         levels = "" if column["levels"] is None else str(column["levels"])
-        grid.add_row(column["name"], column["kind"], levels, str(column["intervened_rows"] or ""))
+        grid.add_row(escape(column["name"]), column["kind"], levels, str(column["intervened_rows"] or ""))
     console.print(grid)
     for note in facts["notes"]:
         console.print(note, style="dim", markup=False)
@@ -274,7 +279,7 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     for title in ("method", "answer", "estimated time", "memory"):
         grid.add_column(title)
     for row in facts["methods"]:
-        grid.add_row(row["method"], row["answer"], row["time"], row["memory"])
+        grid.add_row(*(escape(row[field]) for field in ("method", "answer", "time", "memory")))
     console.print(grid)
 
 

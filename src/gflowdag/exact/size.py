@@ -37,7 +37,7 @@ def check_size(d: int, max_variables: int) -> None:
         return
     raise TooLargeError(
         f"the exact posterior over {d} variables sums over 3^{d} pairs of sets: about "
-        f"{_duration(estimated_seconds(d))} on two cores and {estimated_bytes(d) / 2**30:.1f} GiB of memory, "
+        f"{duration(estimated_seconds(d))} on two cores and {estimated_bytes(d) / 2**30:.1f} GiB of memory, "
         f"beyond the limit of {max_variables} variables. Set max_variables={d} to do it all the same, or use "
         "OrderGFlowNet or OrderMCMC"
     )
@@ -51,8 +51,9 @@ def no_dag() -> KnowledgeError:
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words."""
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+    return f"{seconds:.0f} seconds" if seconds >= 1.5 else "about a second"

@@ -1,0 +1,42 @@
+"""What each method would do, take and cost on a table of `d` variables, before anything is computed."""
+
+from __future__ import annotations
+
+from gflowdag.exact.size import MAX_VARIABLES, duration, estimated_bytes, estimated_seconds
+from gflowdag.score.base import table_memory
+
+# How the methods other than the exact one are bounded: what they promise, and who decides how long they run.
+_APPROXIMATE = {
+    "order-gflownet": ("weighted, checks itself", "--budget, or 2 to 5 minutes by default"),
+    "dag-gflownet": ("weighted, checks itself", "--budget, or minutes by default"),
+    "order-mcmc": ("chains, checks itself", "seconds to minutes"),
+    "mc3": ("chains, checks itself", "seconds to minutes"),
+    "gadget": ("chains, checks itself", "minutes; needs the extra [gadget]"),
+    "bootstrap-ges": ("not a posterior", "minutes; needs the extra [baselines]"),
+    "bootstrap-pc": ("not a posterior", "seconds; needs the extra [baselines]"),
+    "dibs": ("unverified", "minutes"),
+    "bcd-nets": ("unverified", "minutes"),
+}
+
+
+def estimate_costs(num_variables: int) -> list[dict[str, str]]:
+    """One row for each method: `method`, `answer`, `time` on two cores, `memory`."""
+    d = num_variables
+    within = d <= MAX_VARIABLES
+    exact = {
+        "method": "exact",
+        "answer": "exact"
+        if within
+        else f"refused beyond {MAX_VARIABLES} variables unless you raise the limit",
+        "time": duration(estimated_seconds(d)),
+        "memory": _size(estimated_bytes(d)),
+    }
+    table = _size(table_memory(d)) if within else "as many as the candidate parents need"
+    return [exact] + [
+        {"method": method, "answer": answer, "time": time, "memory": table}
+        for method, (answer, time) in _APPROXIMATE.items()
+    ]
+
+
+def _size(num_bytes: float) -> str:
+    return f"{num_bytes / 2**30:.1f} GiB" if num_bytes > 2**29 else f"{max(num_bytes / 2**20, 1):.0f} MiB"
