@@ -1,4 +1,4 @@
-"""BCD Nets: permutations and densities against enumeration, and the method on problems with a known answer."""
+"""BCD Nets: permutations and densities against enumeration, and problems with a known answer."""
 
 from __future__ import annotations
 
