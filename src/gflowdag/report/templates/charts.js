@@ -1,6 +1,6 @@
 // Small charts with two axes: bars, lines and dots over [x, y].
 
-const WIDTH = 380, HEIGHT = 220, LEFT = 52, RIGHT = 10, TOP = 14, BOTTOM = 36;
+const WIDTH = 380, HEIGHT = 220, LEFT = 52, RIGHT = 10, TOP = 24, BOTTOM = 36;
 const SERIES = ["var(--accent)", "var(--unsure)", "var(--good)", "var(--bad)", "var(--muted)"];
 const seriesColour = (index) => `--series: ${SERIES[index % SERIES.length]}`;
 
@@ -32,7 +32,7 @@ function axes({ title, xLabel, yLabel, x: [x0, x1], y: [y0, y1], wholeX = false 
     picture.append(svg("text", { x: LEFT - 6, y: toY(value) + 4, "text-anchor": "end" }, tickText(value, up.step)));
   picture.append(svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, xLabel));
   const figure = html("figure", {}, html("figcaption", {}, title), picture);
-  if (yLabel) picture.append(svg("text", { x: 4, y: TOP - 4 }, yLabel));
+  if (yLabel) picture.append(svg("text", { x: 8, y: 11 }, yLabel));
   return { figure, picture, toX, toY };
 }
 

@@ -8,7 +8,7 @@ at.forEach(([, y], i) => rows.set(y, [...(rows.get(y) ?? []), i]));
 const frame = {
   left: Math.min(...at.map(([x], i) => x - widths[i] / 2)) - MARGIN,
   right: Math.max(...at.map(([x], i) => x + widths[i] / 2)) + MARGIN,
-  top: Math.min(...at.map(([, y]) => y)) - NODE_HEIGHT / 2 - 30,
+  top: Math.min(...at.map(([, y]) => y)) - NODE_HEIGHT / 2 - 38,
   bottom: Math.max(...at.map(([, y]) => y)) + NODE_HEIGHT / 2 + MARGIN,
 };
 
@@ -45,7 +45,7 @@ function withPorts(edges) {
     });
   });
   for (const ports of sides.values()) {
-    ports.sort((a, b) => a.route.towards[a.end] - b.route.towards[b.end] || a.end - b.end);
+    ports.sort((a, b) => a.route.towards[a.end] - b.route.towards[b.end] || a.route.edge.source - b.route.edge.source);
     ports.forEach(({ route, end, node, top }, index) => {
       const gap = Math.min(PORT_GAP, (widths[node] - 14) / Math.max(ports.length - 1, 1));
       const x = at[node][0] + (index - (ports.length - 1) / 2) * gap;

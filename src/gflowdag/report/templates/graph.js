@@ -1,7 +1,7 @@
 // The graph panel: slider, drawing, cycle warning, and what is known about a chosen variable or pair.
 
 const OPEN_SHARE = 0.25; // the reverse direction has at least this share: the head is hollow
-const LISTED = 8, WORTH_LISTING = 0.05;
+const LISTED = 5, WORTH_LISTING = 0.05;
 const everyEdge = names.flatMap((_, i) => names.map((_, j) => [i, j])).filter(([i, j]) => i !== j);
 const edgesAbove = (threshold) => everyEdge.filter(([i, j]) => probability[i][j] > threshold);
 

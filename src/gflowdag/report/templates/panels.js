@@ -60,7 +60,8 @@ function classCard({ probability: mass, logScore, sampled, members, directed, un
 function showClasses() {
   const { shown: classes, total, mass } = report.classes;
   byId("class-summary").textContent =
-    `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${(100 * mass).toFixed(0)} % of the probability.`;
+    `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${(100 * mass).toFixed(0)} % of the probability.${mass < 0.05 ? " No class stands out: read the edges, not the classes." : ""}`;
+  byId("class-cards").setAttribute("style", `--card: ${Math.round(Math.min(520, Math.max(320, (frame.right - frame.left) / 2)))}px`);
   byId("class-cards").replaceChildren(...classes.map(classCard));
 }
 
