@@ -1,0 +1,143 @@
+"""What all estimators share: the scikit-learn form, knowledge, seeds, the user's JAX settings left alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import gflowdag as gd
+from gflowdag.errors import GFlowDAGError, MissingExtraError
+from gflowdag.estimators import REGISTRY, estimator_class
+from gflowdag.graph.closure import is_acyclic
+
+# Settings with which a method answers in a second or two; the answers need not be good, only lawful.
+TINY = {
+    "exact": {},
+    "auto": {},
+    "dag-gflownet": {"iterations": 2, "batch_size": 8},
+    "order-gflownet": {"iterations": 2, "batch_size": 8, "width": 16, "depth": 1},
+    "order-mcmc": {"iterations": 40, "num_chains": 4, "num_records": 8},
+    "mc3": {"num_chains": 4, "burn_in": 20, "num_steps": 40, "thinning": 5},
+    "gadget": {
+        "num_runs": 1,
+        "num_temperatures": 2,
+        "burn_in": 20,
+        "num_steps": 40,
+        "num_candidates": 3,
+        "n_jobs": 1,
+    },
+    "bootstrap-ges": {"num_bootstraps": 3, "n_jobs": 1},
+    "bootstrap-pc": {"num_bootstraps": 3, "n_jobs": 1},
+    "dibs": {"num_particles": 8, "num_steps": 300, "num_graphs": 16},
+    "bcd-nets": {"num_steps": 5, "batch_size": 4},
+}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return gd.simulate.linear_gaussian(4, 80, random_state=5).frame
+
+
+def tiny(method: str, **options):
+    return estimator_class(method)(num_samples=20, random_state=3, **TINY[method], **options)
+
+
+def outcome(estimator, frame, **options) -> gd.Posterior | str:
+    """The posterior, or the message with which the method refuses; a missing extra skips the test."""
+    try:
+        return estimator.fit(frame, **options).posterior_
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    except GFlowDAGError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("method", REGISTRY)
+def test_parameters_are_only_stored(method: str) -> None:
+    estimator = tiny(method)
+    again = clone(estimator)
+    assert again.get_params() == estimator.get_params()
+    assert again.set_params(num_samples=7).num_samples == 7
+    assert not hasattr(estimator, "posterior_")
+
+
+@pytest.mark.parametrize("method", REGISTRY)
+def test_every_method_returns_dags_and_a_verdict_and_repeats_itself(method: str, frame) -> None:
+    first = outcome(tiny(method), frame)
+    assert isinstance(first, gd.Posterior), first
+    again = tiny(method).fit(frame).posterior_
+    np.testing.assert_array_equal(first.samples, again.samples)
+    np.testing.assert_array_equal(first.edge_probabilities(), again.edge_probabilities())
+    assert is_acyclic(first.samples).all()
+    assert first.names == tuple(frame.columns)
+    assert first.diagnostics()["verdict"] in {"exact", "trusted", "not converged", "unverified"}
+    assert first.diagnostics()["explanation"].endswith(".")
+
+
+@pytest.mark.parametrize("method", REGISTRY)
+def test_knowledge_holds_in_every_graph_or_is_refused(method: str, frame) -> None:
+    knowledge = gd.Knowledge(required=[("X3", "X1")], forbidden=[("X2", "X4")], max_parents=2)
+    post = outcome(tiny(method, knowledge=knowledge), frame)
+    if isinstance(post, str):
+        assert re.search("knowledge|required|forbidden", post), post
+        return
+    at = post.names.index
+    assert post.samples[:, at("X3"), at("X1")].all()
+    assert not post.samples[:, at("X2"), at("X4")].any()
+    assert post.samples.sum(axis=1).max() <= 2
+
+
+@pytest.mark.parametrize("method", REGISTRY)
+def test_interventions_are_used_or_refused(method: str) -> None:
+    drawn = gd.simulate.linear_gaussian(4, 40, interventions=15, random_state=1)
+    post = outcome(tiny(method), drawn.frame, interventions=drawn.intervened)
+    if isinstance(post, str):
+        assert "intervention" in post
+    else:
+        assert is_acyclic(post.samples).all()
+
+
+# One method for each kind of JAX program that the library runs.
+PROGRAMS = ["mc3", "order-mcmc", "order-gflownet", "dag-gflownet"]
+_FIT = """
+import numpy as np, jax, gflowdag as gd
+from test_estimators import tiny
+frame = gd.simulate.linear_gaussian(4, 80, random_state=5).frame
+before = jax.config.jax_enable_x64
+for method in {methods}:
+    post = tiny(method).fit(frame).posterior_
+    print(method, np.packbits(post.samples).tobytes().hex())
+    print(post.edge_probabilities().to_numpy().round(9).tolist())
+assert jax.config.jax_enable_x64 == before
+"""
+
+
+def test_the_answer_does_not_depend_on_the_users_jax_settings() -> None:
+    answers = []
+    for setting in ("0", "1"):
+        root = os.path.dirname(os.path.abspath(__file__))
+        environment = {**os.environ, "JAX_ENABLE_X64": setting, "PYTHONPATH": root}
+        command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS)]
+        answer = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
+        assert answer.returncode == 0, answer.stderr
+        answers.append(answer.stdout)
+    assert answers[0] == answers[1]
+
+
+def test_a_fit_in_a_thread_is_the_same_fit(frame) -> None:
+    found = {}
+
+    def work() -> None:
+        found["post"] = tiny("mc3").fit(frame).posterior_
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(found["post"].samples, tiny("mc3").fit(frame).posterior_.samples)
