@@ -71,7 +71,7 @@ class _Bootstrap(StructureLearner):
         ]
         if found.failures:
             sentences.append(
-                f"The search failed on {len(found.failures)} of {self.num_bootstraps} data sets, left out here."
+                f"The search failed on {len(found.failures)} of {self.num_bootstraps} data sets (left out)."
             )
         if num_forced:
             sentences.append(
@@ -137,8 +137,8 @@ class BootstrapGES(_Bootstrap):
         required, forbidden, max_parents = score.constraints
         if required.any() or (forbidden & ~np.eye(len(forbidden), dtype=bool)).any():
             raise KnowledgeError(
-                "BootstrapGES cannot use required edges, forbidden edges or tiers: greedy equivalence "
-                "search walks over whole equivalence classes. Use BootstrapPC, MC3, OrderMCMC or ExactPosterior."
+                "BootstrapGES cannot use required edges, forbidden edges or tiers: greedy equivalence search "
+                "walks over whole equivalence classes. Use BootstrapPC, MC3, OrderMCMC or ExactPosterior."
             )
         discrete = self._data.is_discrete
         return partial(ges.search, discrete=discrete, max_parents=max_parents, penalty=self.penalty)
@@ -148,8 +148,8 @@ class BootstrapPC(_Bootstrap):
     """The PC algorithm on resampled rows, by causal-learn.
 
     Each data set gives a partly directed graph, of which DAGs are drawn: uniformly from its equivalence
-    class where it is one. Continuous data are tested by Fisher's z, discrete data by χ². Required and forbidden edges
-    hold in every graph; interventional data are refused.
+    class where it is one. Continuous data are tested by Fisher's z, discrete data by χ². Required and
+    forbidden edges hold in every graph; interventional data are refused.
 
     Args:
         num_bootstraps: number of resampled data sets.

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.diagnostics import MAXIMAL_R_HAT, chain_ess, split_r_hat
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
 
 MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
-MINIMAL_EFFECTIVE_SAMPLES = 400  # Vehtari et al. 2021: below this R-hat and ESS themselves are noise
 
 
 class MC3(StructureLearner):
@@ -90,7 +89,7 @@ class MC3(StructureLearner):
             progress=progress,
         )
         graphs, log_scores = chains.graphs().swapaxes(0, 1), chains.log_scores.T  # [C, T, ...]
-        figures, edge_ess = _convergence(graphs, log_scores)
+        figures, edge_ess = chain_verdict(graphs, log_scores)
         d = score.num_variables
         graphs, log_scores = graphs.reshape(-1, d, d), log_scores.ravel()
         kept = np.random.default_rng(seed).choice(
@@ -116,25 +115,3 @@ class MC3(StructureLearner):
 
 def _affordable_chains(bytes_per_chain: int) -> int:
     return int(np.clip(MEMORY_LIMIT // max(bytes_per_chain, 1), 4, 256))
-
-
-def _convergence(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
-    """Verdict and figures of chains [C, T, d, d] with score traces [C, T]; effective samples [d, d]."""
-    r_hat = np.array([split_r_hat(graphs[:, :, source]) for source in range(graphs.shape[2])])
-    ess = np.array([chain_ess(graphs[:, :, source]) for source in range(graphs.shape[2])])
-    worst = float(max(r_hat.max(), split_r_hat(log_scores)))
-    fewest = float(min(ess.min(), chain_ess(log_scores)))
-    trusted = worst <= MAXIMAL_R_HAT and fewest >= MINIMAL_EFFECTIVE_SAMPLES
-    advice = "." if trusted else ": run longer chains (num_steps, thinning), or use OrderMCMC."
-    explanation = (
-        f"The largest split R-hat of any edge or of the score is {worst:.3f} (1.05 or less is needed) and "
-        f"the smallest effective sample size {fewest:.0f} ({MINIMAL_EFFECTIVE_SAMPLES} or more){advice}"
-    )
-    figures = {
-        "verdict": "trusted" if trusted else "not converged",
-        "explanation": explanation,
-        "r_hat": worst,
-        "ess": min(fewest / log_scores.size, 1.0),
-        "effective_samples": fewest,
-    }
-    return figures, ess

@@ -1,0 +1,44 @@
+"""Whether parallel chains of graphs agree: the verdict that the structure samplers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gflowdag.diagnostics import MAXIMAL_R_HAT, chain_ess, split_r_hat
+
+MINIMAL_EFFECTIVE_SAMPLES = 400  # Vehtari et al. 2021: below this R-hat and ESS themselves are noise
+
+
+def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+    """Judge chains by split R-hat and effective sample size of every edge and of the score.
+
+    Args:
+        graphs: recorded graphs, bool [chains, draws, d, d].
+        log_scores: score traces, float64 [chains, draws].
+
+    Returns:
+        `verdict`, `explanation`, `r_hat`, `ess` and `effective_samples` for the diagnostics, and the
+        effective number of samples behind each edge, float64 [d, d].
+    """
+    # One source at a time: all d² traces at once would be gigabytes in double precision.
+    r_hat = np.array([split_r_hat(graphs[:, :, source]) for source in range(graphs.shape[2])])
+    ess = np.array([chain_ess(graphs[:, :, source]) for source in range(graphs.shape[2])])
+    worst = float(max(r_hat.max(), split_r_hat(log_scores)))
+    fewest = float(min(ess.min(), chain_ess(log_scores)))
+    trusted = worst <= MAXIMAL_R_HAT and fewest >= MINIMAL_EFFECTIVE_SAMPLES
+    advice = "." if trusted else ": run longer chains, or use another method."
+    explanation = (
+        f"The largest split R-hat of any edge or of the score is {worst:.3f} ({MAXIMAL_R_HAT} or less is "
+        f"needed) and the smallest effective sample size {fewest:.0f} "
+        f"({MINIMAL_EFFECTIVE_SAMPLES} or more){advice}"
+    )
+    figures = {
+        "verdict": "trusted" if trusted else "not converged",
+        "explanation": explanation,
+        "r_hat": worst,
+        "ess": min(fewest / log_scores.size, 1.0),
+        "effective_samples": fewest,
+    }
+    return figures, ess
