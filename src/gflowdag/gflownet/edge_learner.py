@@ -10,29 +10,41 @@ import jax.numpy as jnp
 from jax import Array
 
 from gflowdag.gflownet.edge_policy import PairPolicy
-from gflowdag.gflownet.edges import EdgeSpace, Observation
+from gflowdag.gflownet.edges import EdgeSpace, Observation, observe, start, tempered
 from gflowdag.gflownet.objectives import balance_loss, evidence_estimates, final_estimates
-from gflowdag.gflownet.rollout import Trajectories, rollout
+from gflowdag.gflownet.rollout import Trajectories, final_graphs, reordered, rollout
 
 BLOCK = 8  # time steps whose gradient is computed together; blocks that no trajectory reached are skipped
 
 
 class Tempering(NamedTuple):
-    """Rule by which the exponent of the reward rises from `start` to 1.
+    """Rule by which the exponent of the reward rises to 1.
 
-    It rises while the log weights of a batch spread less than `spread` nats and falls otherwise, so that
-    the policy always has a target that it nearly reaches: neighbouring graphs may differ by a thousand nats.
+    It starts where the best first edge gains `first_gain` nats in score. It rises while the log weights of a
+    batch spread less than `spread` nats and falls otherwise, so that the policy always has a target that it
+    nearly reaches: neighbouring graphs may differ by a thousand nats. See `edges.tempered`.
     """
 
-    start: float = 0.05
+    first_gain: float = 3.0
     spread: float = 2.0
     rate: float = 0.03  # relative change per iteration
 
+    def start(self, space: EdgeSpace) -> Array:
+        """The first exponent, float32 []."""
+        gains = observe(space, start(space), jnp.ones((), jnp.float32)).deltas
+        return jnp.minimum(self.first_gain / jnp.maximum(gains.max(), self.first_gain), 1.0)
+
     def update(self, exponent: Array, log_weights: Array) -> Array:
         """The exponent for the next iteration, float32 []."""
-        rises = jnp.std(log_weights) < self.spread
+        rises = spread(log_weights) < self.spread
         factor = jnp.where(rises, 1.0 + self.rate, 1.0 - 0.25 * self.rate)
-        return jnp.clip(exponent * factor, self.start, 1.0).astype(jnp.float32)
+        return jnp.clip(exponent * factor, 1e-4, 1.0).astype(jnp.float32)
+
+
+def spread(log_weights: Array) -> Array:
+    """Half the distance of the 16 % and 84 % quantiles: a standard deviation that outliers do not move."""
+    low, high = jnp.quantile(log_weights, jnp.array([0.16, 0.84], jnp.float32))
+    return 0.5 * (high - low)
 
 
 class EdgeLearner(eqx.Module):
@@ -62,25 +74,40 @@ class EdgeLearner(eqx.Module):
 
     def init(self, key: Array) -> tuple[PairPolicy, Array]:
         """A fresh policy; the memory is the exponent of the reward."""
-        policy = PairPolicy(self.space.required.shape[-1], width=self.width, depth=self.depth, key=key)
-        return policy, jnp.asarray(self.tempering.start, jnp.float32)
+        policy = PairPolicy(self.space.num_variables, width=self.width, depth=self.depth, key=key)
+        return policy, self.tempering.start(self.space)
 
     def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, step: Array):
         """Imbalance of fresh trajectories."""
         del target, step
-        trajectories = rollout(
-            self.space, params, key, self.batch_size, exponent=memory, exploration=self.exploration
+        num_forward = self.batch_size // 2
+        explorers = int(self.exploration * num_forward)
+        sharpness = (
+            jnp.ones(num_forward, jnp.float32)
+            .at[:explorers]
+            .set(jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32))
         )
+        forward_key, reorder_key = jax.random.split(key)
+        forward = rollout(self.space, params, forward_key, exponent=memory, sharpness=sharpness)
+        again = reordered(self.space, final_graphs(forward), reorder_key, exponent=memory)
+        trajectories = jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=1), forward, again)
         trajectories = jax.lax.stop_gradient(trajectories)
         log_stop, log_forward = action_log_probabilities(params, trajectories)
-        log_reward = (memory * trajectories.gain).astype(jnp.float32)
+        log_reward = tempered(
+            self.space.num_variables,
+            trajectories.gain,
+            jnp.arange(self.space.max_steps)[:, None],
+            memory,
+        ).astype(jnp.float32)
         estimates = evidence_estimates(log_reward, log_stop, log_forward, trajectories.log_backward)
         loss = balance_loss(self.objective, estimates, trajectories.active, trajectories.stopped)
 
-        log_weights = final_estimates(estimates, trajectories.stopped)
-        ess = jnp.exp(2 * jax.nn.logsumexp(log_weights) - jax.nn.logsumexp(2 * log_weights)) / self.batch_size
-        edges = (trajectories.active.sum() - self.batch_size) / self.batch_size
-        figures = {"exponent": memory, "ess": ess, "spread": jnp.std(log_weights), "edges": edges}
+        log_weights = final_estimates(estimates, trajectories.stopped)[explorers:num_forward]
+        ess = jnp.exp(2 * jax.nn.logsumexp(log_weights) - jax.nn.logsumexp(2 * log_weights)) / len(
+            log_weights
+        )
+        edges = trajectories.active.sum() / self.batch_size - 1.0
+        figures = {"exponent": memory, "ess": ess, "spread": spread(log_weights), "edges": edges}
         return loss, (self.tempering.update(memory, log_weights), figures)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -79,5 +77,5 @@ class PairPolicy(eqx.Module):
 
 
 def default_width(num_variables: int) -> int:
-    """Hidden width that was enough in the benchmarks: 256 up to about a dozen variables, then 512."""
-    return 256 if num_variables <= 12 else 2 ** math.ceil(math.log2(25 * num_variables))
+    """Hidden width: 256 up to about a dozen variables, then 512."""
+    return 256 if num_variables <= 12 else 512

@@ -6,6 +6,7 @@ log_edges)`, log probabilities of stopping and of adding each edge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -57,7 +58,7 @@ class Observation(NamedTuple):
     adjacency: Array  # bool [d, d]
     ancestors: Array  # bool [d, d]
     legal: Array  # bool [d, d], edges that may be added
-    deltas: Array  # float32 [d, d], change of the (tempered) log reward by each legal edge, else 0
+    deltas: Array  # float32 [d, d], change of the tempered log reward by each legal edge, else 0
     exponent: Array  # float32 [], exponent of the reward, 1 for the posterior itself
 
 
@@ -88,8 +89,25 @@ def legal_edges(space: EdgeSpace, graph: EdgeState) -> Array:
 def observe(space: EdgeSpace, state: DAGState, exponent: Array) -> Observation:
     """What the policy sees of `state`."""
     legal = legal_edges(space, state.graph)
-    deltas = jnp.where(legal, exponent * space.deltas.all(state.scores), 0.0).astype(jnp.float32)
+    deltas = tempered(space.num_variables, space.deltas.all(state.scores), 1, exponent)
+    deltas = jnp.where(legal, deltas, 0.0).astype(jnp.float32)
     return Observation(state.graph.adjacency, state.graph.ancestors, legal, deltas, exponent)
+
+
+def tempered(d: int, gain: Array, num_added: Array | int, exponent: Array) -> Array:
+    """Log reward, relative to the start state, on the way from an easy target (exponent 0) to the posterior.
+
+    The easy target is a sparse random graph of about d/2 edges, `P(G) ∝ (2(d − 1))^−|G|`: pairs of nodes
+    hardly interact in it, and trajectories are short. The flat distribution has about d²/4 edges and is hard
+    to learn.
+
+    Args:
+        d: number of nodes.
+        gain: change of the log score.
+        num_added: number of edges that were added.
+        exponent: of the reward, float32 [].
+    """
+    return exponent * gain - (1.0 - exponent) * math.log(2 * (d - 1)) * num_added
 
 
 def add_edge(space: EdgeSpace, state: DAGState, edge: Array) -> DAGState:
@@ -109,15 +127,16 @@ def log_backward(space: EdgeSpace, graph: EdgeState) -> Array:
     return -jnp.log(jnp.maximum(removable, 1).astype(jnp.float32))
 
 
-def draw_action(key: Array, log_stop: Array, log_edges: Array, exploration: Array | float) -> Array:
-    """An edge's flat index, or d² to stop: from the policy, or with some probability uniformly."""
+def draw_action(key: Array, log_stop: Array, log_edges: Array) -> Array:
+    """An edge's flat index, or d² to stop, int32 []; the probabilities need not be normalised."""
     logits = jnp.append(log_edges.reshape(-1), log_stop)
-    possible = logits > NEVER / 2
-    uniform = jnp.where(possible, -jnp.log(possible.sum().astype(jnp.float32)), NEVER)
-    explores, drawn = jax.random.split(key)
-    explore = jax.random.uniform(explores, dtype=jnp.float32) < exploration
-    gumbel = jax.random.gumbel(drawn, logits.shape, jnp.float32)
-    return jnp.argmax(jnp.where(explore, uniform, logits) + gumbel).astype(jnp.int32)
+    return jnp.argmax(logits + jax.random.gumbel(key, logits.shape, jnp.float32)).astype(jnp.int32)
+
+
+def uniform_policy(observation: Observation) -> tuple[Array, Array]:
+    """The policy that takes every legal edge, and stop, with equal probability."""
+    log_share = -jnp.log(observation.legal.sum() + 1.0).astype(jnp.float32)
+    return log_share, jnp.where(observation.legal, log_share, NEVER)
 
 
 def check_memory(d: int, batch: int, *, limit: int = MAX_MEMORY) -> int:

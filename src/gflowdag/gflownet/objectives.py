@@ -6,7 +6,7 @@ of a trajectory therefore gives an estimate of the log evidence,
     u_t = log R(G_t) − log P(stop | G_t) − Σ_{s<t} [log P_F(G_{s+1} | G_s) − log P_B(G_s | G_{s+1})],
 
 and all of them agree iff the flows match. The objectives differ in which pairs of estimates they compare:
-neighbours (modified detailed balance, paper eq. 7), all pairs of a trajectory (sub-trajectory balance, Madan
+neighbours (the paper's modified detailed balance), all pairs of a trajectory (sub-trajectory balance, Madan
 et al. 2023), or the ends of all trajectories (trajectory balance, in the log-variance form of Richter et al.
 2020).
 """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -46,41 +48,74 @@ class Samples(NamedTuple):
 
 
 def rollout(
-    space: EdgeSpace,
-    policy: Policy,
-    key: Array,
-    batch: int,
-    *,
-    exponent: Array,
-    exploration: Array | float,
+    space: EdgeSpace, policy: Policy, key: Array, *, exponent: Array, sharpness: Array
 ) -> Trajectories:
-    """Record `batch` trajectories; every one of them ends in a stop.
+    """Record a batch of trajectories of a policy.
+
+    Args:
+        space: the problem.
+        policy: what chooses edges.
+        key: PRNG key.
+        exponent: of the reward, float32 [].
+        sharpness: float32 [batch]; trajectory `i` follows the policy to the power of `sharpness[i]`,
+            normalised: 1 is the policy itself, less explores.
+    """
+
+    def choose(key: Array, observation: Observation, sharpness: Array) -> Array:
+        log_stop, log_edges = policy(observation)
+        return draw_action(key, sharpness * log_stop, sharpness * log_edges)
+
+    return _record(space, choose, key, exponent, sharpness)
+
+
+def reordered(space: EdgeSpace, graphs: Array, key: Array, *, exponent: Array) -> Trajectories:
+    """Record trajectories to given DAGs, bool [batch, d, d], by the uniform backward policy read forwards.
+
+    Edges are added in a random order. A policy of its own accord seldom starts with an edge that only pays
+    together with a later one; here it sees every order.
+    """
+
+    def choose(key: Array, observation: Observation, plan: tuple[Array, Array]) -> Array:
+        del key
+        graph, priority = plan
+        left = graph & ~observation.adjacency
+        best = jnp.argmax(jnp.where(left, priority, -1.0)).astype(jnp.int32)
+        return jnp.where(left.any(), best, left.size)
+
+    priority = jax.random.uniform(key, graphs.shape, jnp.float32)
+    return _record(space, choose, key, exponent, (graphs, priority))
+
+
+def final_graphs(trajectories: Trajectories) -> Array:
+    """The graphs in which trajectories stopped, bool [batch, d, d]."""
+    at_end = trajectories.stopped[..., None, None]
+    return (trajectories.observation.adjacency & at_end).any(axis=0)
+
+
+def _record(space: EdgeSpace, choose: Callable, key: Array, exponent: Array, plans: Any) -> Trajectories:
+    """Trajectories with actions `choose(key, observation, plan)`; every one of them ends in a stop.
 
     The loop ends with the longest trajectory of the batch, not with the longest possible one.
     """
-    steps = space.max_steps
+    steps, batch = space.max_steps, jax.tree.leaves(plans)[0].shape[0]
 
-    def decide(state: DAGState, done: Array, key: Array) -> tuple[DAGState, Array, tuple]:
+    def decide(state: DAGState, done: Array, key: Array, plan: Any) -> tuple[DAGState, Array, Trajectories]:
         observation = observe(space, state, exponent)
-        action = draw_action(key, *policy(observation), exploration)
-        state, done_after, backward = _apply(space, state, done, action)
-        return state, done_after, (observation, action, ~done, state.gain, backward)
+        action = choose(key, observation, plan)
+        after, ends, backward = _apply(space, state, done, action)
+        return after, ends, Trajectories(observation, action, ~done, state.gain, backward)
 
     def body(carry):
         t, states, done, record = carry
         keys = jax.random.split(jax.random.fold_in(key, t), batch)
-        gain = states.gain
-        states, done, row = jax.vmap(decide)(states, done, keys)
-        row = (*row[:3], gain, row[4])  # the score belongs to the state before the action
-        return t + 1, states, done, jax.tree.map(lambda all_rows, new: all_rows.at[t].set(new), record, row)
+        states, done, row = jax.vmap(decide)(states, done, keys, plans)
+        return t + 1, states, done, jax.tree.map(lambda rows, row: rows.at[t].set(row), record, row)
 
     states, done = _starts(space, batch)
-    shapes = jax.eval_shape(jax.vmap(decide), states, done, jax.random.split(key, batch))[2]
-    record = jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape), leaf.dtype), shapes)
-    *_, record = jax.lax.while_loop(
-        lambda carry: (carry[0] < steps) & ~carry[2].all(), body, (0, states, done, record)
-    )
-    return Trajectories(*record)
+    row = jax.eval_shape(jax.vmap(decide), states, done, jax.random.split(key, batch), plans)[2]
+    record = jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape), leaf.dtype), row)
+    carry = (0, states, done, record)
+    return jax.lax.while_loop(lambda carry: (carry[0] < steps) & ~carry[2].all(), body, carry)[3]
 
 
 def draw(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
@@ -88,7 +123,7 @@ def draw(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
 
     def decide(state: DAGState, done: Array, ratio: Array, key: Array):
         log_stop, log_edges = policy(observe(space, state, jnp.ones((), jnp.float32)))
-        action = draw_action(key, log_stop, log_edges, 0.0)
+        action = draw_action(key, log_stop, log_edges)
         forward = jnp.append(log_edges.reshape(-1), log_stop)[action]
         state, done_after, backward = _apply(space, state, done, action)
         return state, done_after, ratio + jnp.where(done, 0.0, backward - forward)
@@ -103,6 +138,24 @@ def draw(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
     _, states, _, ratio = jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)
     added = states.graph.num_edges - space.required.sum(dtype=jnp.int32)
     return Samples(states.graph.adjacency, states.gain, ratio, added)
+
+
+def sample_dags(
+    space: EdgeSpace, policy: Policy, key: Array, num_samples: int, *, batch: int = 1000
+) -> Samples:
+    """`num_samples` independent DAGs.
+
+    They are drawn in whole batches and counted off in the order of drawing, never in that of finishing, which
+    would favour short trajectories.
+    """
+    batches = [
+        jax.device_get(_draw_batch(space, policy, part, batch))
+        for part in jax.random.split(key, -(-num_samples // batch))
+    ]
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts)[:num_samples], *batches)
+
+
+_draw_batch = eqx.filter_jit(draw)
 
 
 def _starts(space: EdgeSpace, batch: int) -> tuple[DAGState, Array]:

@@ -1,0 +1,197 @@
+"""DAG-GFlowNet as an estimator: the paper's method, edge by edge."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy.special import softmax
+
+from gflowdag.data import Knowledge
+from gflowdag.diagnostics import importance_summary, importance_verdict, weights_vouch
+from gflowdag.errors import GFlowDAGError
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.gflownet.edge_learner import EdgeLearner
+from gflowdag.gflownet.edge_policy import default_width
+from gflowdag.gflownet.edges import check_memory, edge_space
+from gflowdag.gflownet.objectives import OBJECTIVES
+from gflowdag.gflownet.paper_learner import PaperLearner
+from gflowdag.gflownet.rollout import Samples, sample_dags
+from gflowdag.gflownet.trainer import Options, train
+from gflowdag.posterior import Posterior
+from gflowdag.progress import Progress
+from gflowdag.score import Score
+
+_NUM_WEIGHTED = 10_000  # graphs behind the evidence, the diagnostics and the edge marginals
+
+
+class Preset(NamedTuple):
+    """Everything about training that the user did not set."""
+
+    iterations: int
+    batch_size: int
+    options: Options
+
+
+PRESETS = {
+    "fast": Preset(2000, 128, Options(learning_rate=1e-3)),
+    # appendix C of the paper and its official implementation
+    "paper": Preset(
+        100_000, 32, Options(learning_rate=1e-5, warmup=1, clip=np.inf, target_period=1000, cooldown=0.0)
+    ),
+}
+
+
+class DAGGFlowNet(StructureLearner):
+    """A GFlowNet that builds DAGs one edge at a time (Deleu et al. 2022).
+
+    Samples are independent draws from the learnt policy. Every one carries the importance weight of its
+    trajectory, which gives an estimate of the evidence and says how far the approximation can be trusted;
+    where the weights vouch for themselves they also correct the marginals.
+
+    Args:
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
+        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        knowledge: required and forbidden edges, tiers, maximum number of parents.
+        standardize: scale continuous columns to mean 0 and standard deviation 1.
+        num_samples: number of graphs to return.
+        random_state: seed; the same seed and iterations give the same samples.
+        verbose: show progress.
+        preset: `"fast"` (default) or `"paper"`, the network and recipe of the paper.
+        iterations: training steps; by default those of the preset.
+        budget: seconds of training instead.
+        objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
+            one of `paper`).
+        batch_size: trajectories (`fast`) or transitions (`paper`) in a training step.
+        learning_rate: of Adam.
+        folder: where checkpoints and metrics are written.
+        resume: continue from the checkpoint in `folder`.
+    """
+
+    method = "dag-gflownet"
+
+    def __init__(
+        self,
+        *,
+        score: str = "auto",
+        prior: Any = "uniform",
+        knowledge: Knowledge | None = None,
+        standardize: bool = True,
+        num_samples: int = 1000,
+        random_state: int | np.random.Generator | None = None,
+        verbose: bool = False,
+        preset: str = "fast",
+        iterations: int | None = None,
+        budget: float | None = None,
+        objective: str | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        folder: str | Path | None = None,
+        resume: bool = False,
+    ) -> None:
+        super().__init__(
+            score=score,
+            prior=prior,
+            knowledge=knowledge,
+            standardize=standardize,
+            num_samples=num_samples,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.preset = preset
+        self.iterations = iterations
+        self.budget = budget
+        self.objective = objective
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.folder = folder
+        self.resume = resume
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        preset = self._preset()
+        learner = self._learner(score, preset)
+        train_key, sample_key = jax.random.split(jax.random.key(seed))
+        trained = train(
+            learner,
+            train_key,
+            iterations=preset.iterations if self.budget is None else None,
+            budget=self.budget,
+            options=preset.options,
+            folder=self.folder,
+            resume=self.resume,
+            fingerprint=self._fingerprint(score, seed),
+            progress=progress,
+        )
+        samples = sample_dags(learner.space, trained.params, sample_key, max(_NUM_WEIGHTED, self.num_samples))
+        posterior = weighted_posterior(score, samples, self.num_samples)
+        posterior.details.update(preset=self.preset, iterations=trained.iterations)  # pyright: ignore
+        return posterior
+
+    def _fingerprint(self, score: Score, seed: int) -> str:
+        """What a checkpoint must agree on to be resumed."""
+        constraints = [np.asarray(part).tolist() for part in score.constraints]
+        settings = (self.preset, self.objective, self.batch_size, self.learning_rate, self.score, score.prior)
+        text = f"{self.method} {self._data.sha256} {constraints} {settings} {seed}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _preset(self) -> Preset:
+        """The preset with what the user set in its place."""
+        if self.preset not in PRESETS:
+            raise GFlowDAGError(f"preset must be one of {', '.join(PRESETS)}, not {self.preset!r}")
+        preset = PRESETS[self.preset]
+        options = preset.options
+        if self.learning_rate is not None:
+            options = options._replace(learning_rate=self.learning_rate)
+        return Preset(self.iterations or preset.iterations, self.batch_size or preset.batch_size, options)
+
+    def _learner(self, score: Score, preset: Preset) -> EdgeLearner | PaperLearner:
+        d = score.num_variables
+        if self.preset == "paper":
+            if self.objective not in (None, "detailed"):
+                raise GFlowDAGError("the preset `paper` is trained by detailed balance: leave objective out")
+            return PaperLearner(edge_space(score), batch_size=preset.batch_size)
+        objective = self.objective or "trajectory"
+        if objective not in OBJECTIVES:
+            raise GFlowDAGError(f"objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
+        check_memory(d, preset.batch_size)
+        return EdgeLearner(
+            edge_space(score), batch_size=preset.batch_size, objective=objective, width=default_width(d)
+        )
+
+
+def weighted_posterior(score: Score, samples: Samples, num_samples: int) -> Posterior:
+    """The posterior behind sampled trajectories.
+
+    Raw and weighted edge marginals are both in the details. The weights are used where they vouch for
+    themselves; otherwise the samples count alike and the verdict says so.
+    """
+    graphs = np.asarray(samples.adjacency)
+    start = score.constraints.required[None]
+    log_scores = np.asarray(samples.gain) + score.log_score(start)[0]
+    log_weights = log_scores + np.asarray(samples.log_ratio)
+    summary = importance_summary(log_weights)
+    raw = graphs.mean(axis=0)
+    weighted = np.tensordot(softmax(log_weights), graphs, axes=1)
+    trusted = weights_vouch(summary["ess"], summary["pareto_k"])
+    details = {
+        **importance_verdict(summary),
+        "ess": summary["ess"],
+        "pareto_k": summary["pareto_k"],
+        "raw_edge_probabilities": raw,
+        "weighted_edge_probabilities": weighted,
+        "mean_edges": float(graphs.sum(axis=(1, 2)).mean()),
+    }
+    return Posterior(
+        samples=graphs[:num_samples],
+        names=score.names,
+        method=DAGGFlowNet.method,
+        log_weights=log_weights[:num_samples] if trusted else np.zeros(num_samples),
+        log_scores=log_scores[:num_samples],
+        marginals=weighted if trusted else raw,
+        log_evidence=summary["log_evidence"],
+        log_evidence_error=summary["log_evidence_error"],
+        details=details,
+    )

@@ -1,0 +1,141 @@
+"""The paper's policy: a Linear Transformer on the d² edges of a graph (paper, sec. 4.2 and appendix C).
+
+Sizes are those of the official implementation. Attention is linear in the number of tokens (Katharopoulos
+et al. 2020), and nothing but the embeddings tells nodes apart.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from gflowdag.gflownet.edge_policy import hierarchical
+from gflowdag.gflownet.edges import Observation
+
+
+class Sizes(eqx.Module):
+    """Sizes of the network; the defaults make 5 million parameters."""
+
+    embedding: int = 128  # of a source, of a target, and of an edge's bit
+    heads: int = 4
+    head_size: int = 64
+    hidden: int = 512
+    shared_blocks: int = 3
+    head_blocks: int = 2  # of each of the two heads
+
+
+def _linear(in_size: int, out_size: int, key: Array) -> eqx.nn.Linear:
+    """A linear layer with variance-scaled weights (0.4 / fan-in) and zero bias."""
+    layer = eqx.nn.Linear(in_size, out_size, key=key, dtype=jnp.float32)
+    scale = (0.4 / in_size) ** 0.5
+    weight = scale * jax.random.truncated_normal(key, -2.0, 2.0, layer.weight.shape, jnp.float32) / 0.87962566
+    return eqx.tree_at(lambda l: (l.weight, l.bias), layer, (weight, jnp.zeros(out_size, jnp.float32)))
+
+
+class Block(eqx.Module):
+    """Linear attention and a perceptron, each on the normalised tokens joined with the edges' bits."""
+
+    bits_before_attention: eqx.nn.Linear
+    bits_before_perceptron: eqx.nn.Linear
+    norm_attention: eqx.nn.LayerNorm
+    norm_perceptron: eqx.nn.LayerNorm
+    query: eqx.nn.Linear
+    key: eqx.nn.Linear
+    value: eqx.nn.Linear
+    join: eqx.nn.Linear
+    widen: eqx.nn.Linear
+    narrow: eqx.nn.Linear
+    heads: int = eqx.field(static=True)
+
+    def __init__(self, sizes: Sizes, key: Array):
+        keys = jax.random.split(key, 8)
+        token, attention = 2 * sizes.embedding, sizes.heads * sizes.head_size
+        joined = token + sizes.embedding
+        self.bits_before_attention = _linear(1, sizes.embedding, keys[0])
+        self.bits_before_perceptron = _linear(1, sizes.embedding, keys[1])
+        self.norm_attention = eqx.nn.LayerNorm(joined, dtype=jnp.float32)
+        self.norm_perceptron = eqx.nn.LayerNorm(joined, dtype=jnp.float32)
+        self.query = _linear(joined, attention, keys[2])
+        self.key = _linear(joined, attention, keys[3])
+        self.value = _linear(joined, attention, keys[4])
+        self.join = _linear(attention, token, keys[5])
+        self.widen = _linear(joined, sizes.hidden, keys[6])
+        self.narrow = _linear(sizes.hidden, token, keys[7])
+        self.heads = sizes.heads
+
+    def __call__(self, tokens: Array, bits: Array) -> Array:
+        """Tokens [d², 256] and bits [d², 1] to tokens."""
+        x = _joined(tokens, bits, self.bits_before_attention, self.norm_attention)
+        tokens = tokens + jax.vmap(self.join)(self._attend(x))
+        x = _joined(tokens, bits, self.bits_before_perceptron, self.norm_perceptron)
+        return tokens + jax.vmap(self.narrow)(jax.nn.gelu(jax.vmap(self.widen)(x)))
+
+    def _attend(self, x: Array) -> Array:
+        def split(layer: eqx.nn.Linear) -> Array:
+            return jax.vmap(layer)(x).reshape(len(x), self.heads, -1)
+
+        query, key = jax.nn.elu(split(self.query)) + 1.0, jax.nn.elu(split(self.key)) + 1.0
+        memory = jnp.einsum("thk,thv->hkv", key, split(self.value))
+        attended = jnp.einsum("thk,hkv->thv", query, memory)
+        total = jnp.einsum("thk,hk->th", query, key.sum(axis=0))
+        return (attended / (total[..., None] + 1e-6)).reshape(len(x), -1)
+
+
+def _joined(tokens: Array, bits: Array, embed: eqx.nn.Linear, norm: eqx.nn.LayerNorm) -> Array:
+    return jax.vmap(norm)(jnp.concatenate([tokens, jax.vmap(embed)(bits)], axis=-1))
+
+
+class LinearTransformer(eqx.Module):
+    """Policy of the `paper` preset: a shared trunk, one head for stopping and one for the edges."""
+
+    sources: Array  # float32 [d, 128]
+    targets: Array  # float32 [d, 128]
+    trunk: list[Block]
+    stop_blocks: list[Block]
+    edge_blocks: list[Block]
+    stop_head: list[eqx.nn.Linear]
+    edge_head: list[eqx.nn.Linear]
+
+    def __init__(self, num_variables: int, *, sizes: Sizes = Sizes(), key: Array):  # noqa: B008 (immutable)
+        keys = iter(jax.random.split(key, 8 + sizes.shared_blocks + 2 * sizes.head_blocks))
+        shape = (num_variables, sizes.embedding)
+        self.sources = jax.random.truncated_normal(next(keys), -2.0, 2.0, shape, jnp.float32)
+        self.targets = jax.random.truncated_normal(next(keys), -2.0, 2.0, shape, jnp.float32)
+        self.trunk = [Block(sizes, next(keys)) for _ in range(sizes.shared_blocks)]
+        self.stop_blocks = [Block(sizes, next(keys)) for _ in range(sizes.head_blocks)]
+        self.edge_blocks = [Block(sizes, next(keys)) for _ in range(sizes.head_blocks)]
+        widths = [2 * sizes.embedding, 2 * sizes.embedding, sizes.embedding, 1]
+        layers = list(pairwise(widths))
+        self.stop_head = [_linear(*layer, next(keys)) for layer in layers]
+        self.edge_head = [_linear(*layer, next(keys)) for layer in layers]
+
+    def __call__(self, observation: Observation) -> tuple[Array, Array]:
+        d = observation.adjacency.shape[0]
+        pair = (d, d, self.sources.shape[-1])
+        tokens = jnp.concatenate(
+            [jnp.broadcast_to(self.sources[:, None], pair), jnp.broadcast_to(self.targets[None], pair)],
+            axis=-1,
+        ).reshape(d * d, -1)
+        bits = observation.adjacency.reshape(-1, 1).astype(jnp.float32)
+        tokens = _run(self.trunk, tokens, bits)
+        stop_token = _run(self.stop_blocks, tokens, bits).mean(axis=0)
+        edge_tokens = _run(self.edge_blocks, tokens, bits)
+        stop_logit = _perceptron(self.stop_head, stop_token)[0]
+        edge_logits = jax.vmap(lambda token: _perceptron(self.edge_head, token)[0])(edge_tokens)
+        return hierarchical(stop_logit, edge_logits.reshape(d, d), observation.legal)
+
+
+def _run(blocks: list[Block], tokens: Array, bits: Array) -> Array:
+    for block in blocks:
+        tokens = block(tokens, bits)
+    return tokens
+
+
+def _perceptron(layers: list[eqx.nn.Linear], x: Array) -> Array:
+    for layer in layers[:-1]:
+        x = jax.nn.gelu(layer(x))
+    return layers[-1](x)

@@ -1,0 +1,119 @@
+"""The `paper` learner: detailed balance on replayed transitions (paper, sec. 4.3 and appendix C).
+
+A few environments run on from iteration to iteration; each takes one step, its transition goes into the
+replay buffer unless it is a stop, and the loss is computed on a uniform batch from the buffer, with a target
+network for the stop probability of the next state.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from gflowdag.gflownet import edges
+from gflowdag.gflownet.edges import DAGState, EdgeSpace, Observation, Policy
+from gflowdag.gflownet.linear_transformer import LinearTransformer, Sizes
+from gflowdag.gflownet.objectives import huber
+from gflowdag.gflownet.replay import Replay, draw_items, empty_replay, store
+from gflowdag.graph import incremental
+from gflowdag.graph.incremental import EdgeState
+
+
+class Transition(NamedTuple):
+    """An edge that was added to a graph."""
+
+    graph: EdgeState  # before
+    edge: Array  # int32 [], flat index
+    delta: Array  # float32 [], change of the log score
+
+
+class Memory(NamedTuple):
+    """What the learner carries on besides its parameters."""
+
+    environments: DAGState  # leaves [environments, …]
+    replay: Replay
+
+
+class PaperLearner(eqx.Module):
+    """Off-policy learning as in the paper; see `trainer.Learner`."""
+
+    space: EdgeSpace
+    batch_size: int = eqx.field(static=True, default=32)
+    num_environments: int = eqx.field(static=True, default=8)
+    capacity: int = eqx.field(static=True, default=100_000)
+    prefill: int = eqx.field(static=True, default=1000)  # random steps of each environment before training
+    exploration_iterations: int = eqx.field(static=True, default=50_000)
+    min_exploration: float = eqx.field(static=True, default=0.1)
+    sizes: Sizes = eqx.field(static=True, default=Sizes())
+
+    def init(self, key: Array) -> tuple[LinearTransformer, Memory]:
+        """A fresh network, and a replay buffer filled by random steps."""
+        network_key, prefill_key = jax.random.split(key)
+        policy = LinearTransformer(self.space.num_variables, sizes=self.sizes, key=network_key)
+        start = edges.start(self.space)
+        count = self.num_environments
+        environments = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), start)
+        example = Transition(start.graph, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.float32))
+        memory = Memory(environments, empty_replay(example, self.capacity))
+
+        def random_step(i: Array | int, memory: Memory) -> Memory:
+            return self._collect(edges.uniform_policy, memory, jax.random.fold_in(prefill_key, i), 0.0)
+
+        return policy, jax.lax.fori_loop(0, self.prefill, random_step, memory)
+
+    def loss(
+        self, params: LinearTransformer, target: LinearTransformer, memory: Memory, key: Array, step: Array
+    ):
+        """Modified detailed balance on a batch from the buffer, after one step of every environment."""
+        collect_key, replay_key = jax.random.split(key)
+        grown = jnp.minimum(step.astype(jnp.float32) / self.exploration_iterations, 1.0)
+        exploration = 1.0 - (1.0 - self.min_exploration) * grown
+        memory = jax.lax.stop_gradient(self._collect(params, memory, collect_key, exploration))
+        batch = draw_items(memory.replay, replay_key, self.batch_size)
+        residual = jax.vmap(lambda transition: residual_of(self.space, params, target, transition))(batch)
+        edges_now = memory.environments.graph.num_edges.astype(jnp.float32).mean()
+        return huber(residual).mean(), (memory, {"exploration": exploration, "edges": edges_now})
+
+    def _collect(self, policy: Policy, memory: Memory, key: Array, exploration: Array | float) -> Memory:
+        """One step of every environment; its transition is stored unless it is a stop."""
+
+        def one(state: DAGState, key: Array):
+            observation = edges.observe(self.space, state, jnp.ones((), jnp.float32))
+            explores, key = jax.random.split(key)
+            explore = jax.random.uniform(explores, dtype=jnp.float32) < exploration
+            chosen, random = policy(observation), edges.uniform_policy(observation)
+            action = edges.draw_action(
+                key, *jax.tree.map(lambda p, u: jnp.where(explore, u, p), chosen, random)
+            )
+            stops = action == observation.legal.size
+            edge = jnp.where(stops, 0, action)
+            after = edges.add_edge(self.space, state, edge)
+            transition = Transition(state.graph, edge, observation.deltas.reshape(-1)[edge])
+            after = jax.tree.map(lambda new, old: jnp.where(stops, old, new), after, edges.start(self.space))
+            return after, transition, ~stops
+
+        keys = jax.random.split(key, self.num_environments)
+        environments, transitions, keep = jax.vmap(one)(memory.environments, keys)
+        return Memory(environments, store(memory.replay, transitions, keep))
+
+
+def residual_of(space: EdgeSpace, policy: Policy, target: Policy, transition: Transition) -> Array:
+    """Violation of the modified detailed-balance condition by one transition, in nats."""
+    source, sink = jnp.divmod(transition.edge, space.num_variables)
+    after = incremental.add_edge(transition.graph, source, sink)
+    log_stop, log_edges = policy(_observation(space, transition.graph))
+    log_stop_after, _ = target(_observation(space, after))
+    log_forward = log_edges.reshape(-1)[transition.edge]
+    log_back = edges.log_backward(space, after)
+    return transition.delta + log_back + log_stop - log_forward - jax.lax.stop_gradient(log_stop_after)
+
+
+def _observation(space: EdgeSpace, graph: EdgeState) -> Observation:
+    """What the paper's network looks at: the graph and the mask."""
+    legal = edges.legal_edges(space, graph)
+    nothing = jnp.zeros(legal.shape, jnp.float32)
+    return Observation(graph.adjacency, graph.ancestors, legal, nothing, jnp.ones((), jnp.float32))

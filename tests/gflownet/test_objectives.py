@@ -1,0 +1,114 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from exact_flows import TabularPolicy, exact_policy, posterior, problem
+
+from gflowdag.data import Knowledge
+from gflowdag.gflownet import edges
+from gflowdag.gflownet.edge_learner import action_log_probabilities
+from gflowdag.gflownet.edge_policy import PairPolicy
+from gflowdag.gflownet.edges import Observation
+from gflowdag.gflownet.evaluate import policy_distribution
+from gflowdag.gflownet.objectives import OBJECTIVES, balance_loss, evidence_estimates, final_estimates
+from gflowdag.gflownet.paper_learner import Transition, residual_of
+from gflowdag.gflownet.rollout import rollout, sample_dags
+from gflowdag.graph.incremental import from_adjacency
+
+REQUIRED = Knowledge(required=[("X2", "X3")])
+
+
+@eqx.filter_jit
+def losses(space, policy, key):
+    trajectories = rollout(space, policy, key, exponent=jnp.float32(1), sharpness=jnp.linspace(0.3, 1.0, 64))
+    log_stop, log_forward = action_log_probabilities(policy, trajectories)
+    log_reward = trajectories.gain.astype(jnp.float32)
+    estimates = evidence_estimates(log_reward, log_stop, log_forward, trajectories.log_backward)
+    active, stopped = trajectories.active, trajectories.stopped
+    values = jnp.stack([balance_loss(name, estimates, active, stopped) for name in OBJECTIVES])
+    return values, final_estimates(estimates, stopped)
+
+
+@pytest.mark.parametrize("knowledge", [None, REQUIRED])
+def test_exact_flows_and_only_they_balance(knowledge):
+    with jax.enable_x64(True):
+        score, space = problem(3, knowledge)
+        policy = exact_policy(score)
+        balanced, finals = losses(space, policy, jax.random.key(0))
+        wrong = TabularPolicy(jnp.where(policy.log_stop < 0, policy.log_stop - 0.5, 0.0), policy.log_edges)
+        unbalanced, _ = losses(space, wrong, jax.random.key(0))
+        graphs, probabilities, log_evidence = posterior(score)
+        np.testing.assert_allclose(balanced, 0.0, atol=1e-8)  # squares of float32 sums of tens of nats
+        assert (np.asarray(unbalanced) > 1e-3).all()
+        start = score.log_score(np.asarray(space.required)[None])[0]
+        np.testing.assert_allclose(np.asarray(finals) + start, log_evidence, atol=1e-3)  # float32
+        np.testing.assert_allclose(policy_distribution(space, policy, graphs), probabilities, atol=1e-6)
+
+
+@pytest.mark.parametrize("knowledge", [None, REQUIRED])
+def test_residual_of_the_paper_is_zero_for_every_transition_of_the_exact_flows(knowledge):
+    with jax.enable_x64(True):
+        score, space = problem(3, knowledge)
+        policy = exact_policy(score)
+        graphs, probabilities, _ = posterior(score)
+        transitions = []
+        for graph in graphs[probabilities > 0]:
+            state = from_adjacency(graph)
+            legal = np.flatnonzero(edges.legal_edges(space, state))
+            deltas = np.asarray(space.deltas.all(space.deltas.init(graph))).reshape(-1)
+            transitions += [Transition(state, jnp.asarray(e), jnp.float32(deltas[e])) for e in legal]
+        batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *transitions)
+        residual = jax.jit(jax.vmap(lambda t: residual_of(space, policy, policy, t)))(batch)
+        shifted = TabularPolicy(policy.log_stop - 0.1 * (policy.log_stop < 0), policy.log_edges + 0.1)
+        wrong = jax.jit(jax.vmap(lambda t: residual_of(space, shifted, policy, t)))(batch)
+    assert len(transitions) >= 10
+    np.testing.assert_allclose(residual, 0.0, atol=1e-4)  # float32
+    assert (np.abs(np.asarray(wrong)) > 1e-2).any()
+
+
+@pytest.mark.parametrize("size", [1e4, -1e4])
+def test_gradients_stay_finite_under_huge_deltas(size):
+    d = 4
+    rng = np.random.default_rng(0)
+    legal = ~np.eye(d, dtype=bool)
+    legal[1, 0] = False
+    observation = Observation(
+        jnp.asarray(~legal & ~np.eye(d, dtype=bool)),
+        jnp.eye(d, dtype=bool),
+        jnp.asarray(legal),
+        jnp.asarray(np.where(legal, size * rng.random((d, d)), 0.0), jnp.float32),
+        jnp.ones((), jnp.float32),
+    )
+    policy = PairPolicy(d, width=16, key=jax.random.key(0))
+
+    def total(policy):
+        log_stop, log_edges = policy(observation)
+        return balance_loss(
+            "trajectory",
+            jnp.stack([log_stop - size, log_edges[0, 1] + size])[None],
+            jnp.ones((1, 2), bool),
+            jnp.ones((1, 2), bool),
+        )
+
+    value, gradient = eqx.filter_value_and_grad(total)(policy)
+    assert np.isfinite(value)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+
+
+def test_samples_follow_the_policy_and_weights_give_the_evidence():
+    with jax.enable_x64(True):
+        score, space = problem(3)
+        policy = PairPolicy(3, width=8, key=jax.random.key(1))  # untrained: weights have something to correct
+        graphs, _, log_evidence = posterior(score)
+        expected = policy_distribution(space, policy, graphs)
+        samples = sample_dags(space, policy, jax.random.key(2), 20_000)
+        found = (np.asarray(samples.adjacency)[:, None] == graphs[None]).all(axis=(2, 3)).mean(axis=0)
+        log_weights = (
+            np.asarray(samples.gain + samples.log_ratio) + score.log_score(np.zeros((1, 3, 3), bool))[0]
+        )
+    # five standard errors of 20,000 draws of a frequency
+    assert (np.abs(found - expected) < 5 * np.sqrt(expected / 20_000) + 1e-4).all()
+    estimate = np.logaddexp.reduce(log_weights) - np.log(len(log_weights))
+    error = np.exp(log_weights - log_evidence).std() / np.sqrt(len(log_weights))
+    assert abs(estimate - log_evidence) < 5 * error
