@@ -296,6 +296,43 @@ def datasets(json: JSON = False) -> None:
 
 
 @app.command()
+def reproduce(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="small-graphs, lingauss20, lingauss50, sachs, sachs-coverage, sachs-interventional, limitations, "
+            "all; or page: write the page from what is stored."
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Small settings: minutes on two cores.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the fits; finished ones are not repeated.")] = Path(
+        "reproduction"
+    ),
+    methods: Annotated[str | None, typer.Option(help="Rows to run, separated by commas.")] = None,
+    datasets: Annotated[int | None, typer.Option(min=1, help="Number of simulated data sets.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    scheduler: Annotated[str | None, typer.Option(help="Dask scheduler, tcp://HOST:8786.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the paper's experiments again; exit code 1 if a row is missing or not a number."""
+    from gflowdag.experiments.command import run_experiments
+
+    complete = run_experiments(
+        experiment,
+        out,
+        quick=quick,
+        methods=None if methods is None else methods.split(","),
+        num_datasets=datasets,
+        jobs=jobs,
+        scheduler=scheduler,
+        page=page,
+        verbose=not quiet,
+    )
+    raise typer.Exit(0 if complete else 1)
+
+
+@app.command()
 def doctor(json: JSON = False) -> None:
     """Versions, devices, optional packages and data: what works on this machine."""
     from gflowdag import commands

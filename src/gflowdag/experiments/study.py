@@ -2,7 +2,8 @@
 
 A task calls a module-level function with JSON arguments and stores what it returns under its own name. A
 task whose file is there, for the same arguments, is not run again; a worker that dies loses the one task it
-held. On one machine tasks run in joblib's spawned workers, on many on a Dask cluster.
+held, which is run again. On one machine tasks run in joblib's spawned workers, on many on a Dask cluster that
+shares the folder. Studies that ran elsewhere are merged by copying their files.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +22,16 @@ from gflowdag.errors import FileFormatError, MissingExtraError
 from gflowdag.files import plain, write_json
 from gflowdag.progress import Progress, silent
 
+_MAX_DEATHS = 3  # of workers, before the tasks that are left count as failed
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Task(NamedTuple):
-    """One unit of work: `module:function(**arguments)` returns a flat dictionary, the row."""
+    """One unit of work: `module:function(folder, **arguments)` returns a flat dictionary, the row.
+
+    `folder` is the study's folder, where the function may leave larger results; it is no argument, so that a
+    study can be moved.
+    """
 
     name: str  # unique in its study, and a file name
     function: str  # "package.module:function"
@@ -45,13 +52,15 @@ def run_tasks(
 
     Args:
         tasks: what to do.
-        folder: results go to `folder/tasks/NAME.json`.
+        folder: rows go to `folder/tasks/NAME.json`.
         jobs: worker processes on this machine; 1 runs in this process.
         scheduler: address of a Dask scheduler (`tcp://host:8786`) to run on instead.
         progress: told after every task.
     """
-    folder = Path(folder) / "tasks"
+    folder = Path(folder).absolute()
     pending = [task for task in tasks if stored_row(task, folder) is None]
+    for task in pending:
+        _path(task, folder).unlink(missing_ok=True)  # an old failure must not pass for a new one
     done = len(tasks) - len(pending)
     progress(done, len(tasks))
     for _ in _completed(pending, folder, jobs, scheduler):
@@ -62,17 +71,17 @@ def run_tasks(
 
 def run_task(task: Task, folder: str | Path) -> str:
     """Run one task in this process and store its row; returns the task's name."""
-    path = Path(folder) / f"{task.name}.json"
+    folder = Path(folder)
     record: dict[str, Any] = {"function": task.function, "arguments": task.arguments}
     started = time.perf_counter()
     try:
         module, function = task.function.split(":")
-        row = getattr(importlib.import_module(module), function)(**task.arguments)
+        row = getattr(importlib.import_module(module), function)(folder, **task.arguments)
         record["row"] = {**row, "task_seconds": round(time.perf_counter() - started, 3)}
     except Exception as error:
         record["error"] = f"{type(error).__name__}: {error}"
         record["traceback"] = traceback.format_exc()
-    write_json(path, record)
+    write_json(_path(task, folder), record)
     return task.name
 
 
@@ -88,7 +97,7 @@ def _stored_failure(task: Task, folder: Path) -> dict[str, Any]:
 
 
 def _stored(task: Task, folder: Path) -> dict[str, Any] | None:
-    path = folder / f"{task.name}.json"
+    path = _path(task, folder)
     if not path.exists():
         return None
     try:
@@ -97,6 +106,10 @@ def _stored(task: Task, folder: Path) -> dict[str, Any] | None:
         raise FileFormatError(f"{path} is not a task's result: move it away ({error})") from error
     same = record.get("function") == task.function and record.get("arguments") == _as_json(task.arguments)
     return record if same else None
+
+
+def _path(task: Task, folder: Path) -> Path:
+    return folder / "tasks" / f"{task.name}.json"
 
 
 def _as_json(value: Any) -> Any:
@@ -110,16 +123,27 @@ def _completed(tasks: Sequence[Task], folder: Path, jobs: int, scheduler: str | 
     elif jobs <= 1 or len(tasks) <= 1:
         yield from (run_task(task, folder) for task in tasks)
     else:
-        from joblib import Parallel, delayed
+        for _ in range(_MAX_DEATHS):
+            tasks = [task for task in tasks if not _path(task, folder).exists()]
+            try:
+                yield from _on_processes(tasks, folder, jobs)
+                break
+            except BrokenProcessPool:
+                continue
 
-        before = {name: os.environ.get(name) for name in _ONE_THREAD}
-        os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # inherited by the spawned workers
-        try:
-            calls = (delayed(run_task)(task, folder) for task in tasks)
-            yield from Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls)
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[str]:
+    from joblib import Parallel, delayed
+
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # inherited by the spawned workers
+    try:
+        calls = (delayed(run_task)(task, folder) for task in tasks)
+        for name in Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls):
+            yield str(name)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 def _on_dask(tasks: Sequence[Task], folder: Path, scheduler: str) -> Iterator[str]:

@@ -1,0 +1,101 @@
+"""One fit as a task: a problem, a row's estimator, a row of figures, and the posterior in a file."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gflowdag import __version__
+from gflowdag.experiments.methods import METHODS, make_estimator, settings
+from gflowdag.experiments.problems import Spec, as_json, load
+from gflowdag.experiments.study import Task
+from gflowdag.posterior import Posterior
+from gflowdag.runs import device_name
+
+NUM_SAMPLES = 1000  # graphs of every method, as in the paper
+# What a method's diagnostics may hold that is worth a column.
+_FIGURES = ("iterations", "ess", "pareto_k", "r_hat", "cyclic_fraction", "num_distinct", "rounding")
+
+
+def fit_tasks(problems: Iterable[Spec], methods: Sequence[str], *, quick: bool) -> list[Task]:
+    """A task for each problem and method."""
+    return [fit_task(problem, method, quick=quick) for problem in problems for method in methods]
+
+
+def fit_task(problem: Spec, method: str, *, quick: bool) -> Task:
+    """The task that fits one method to one problem; the fit's seed is that of the problem."""
+    options = {
+        "num_samples": NUM_SAMPLES,
+        **settings(method, quick=quick, num_variables=problem.num_variables),
+    }
+    arguments = {"problem": as_json(problem), "method": method, "options": options, "seed": problem.seed}
+    return Task(f"{problem.name}--{method}", f"{__name__}:fit", arguments)
+
+
+def fit(
+    folder: Path, *, problem: dict[str, Any], method: str, options: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Fit, save the posterior under `folder/posteriors`, and say how it went."""
+    spec = Spec(**problem)
+    data = load(spec).data
+    posterior = make_estimator(method, options, seed).fit(data).posterior_
+    posterior.save(posterior_path(folder, spec.name, method))
+    details = posterior.diagnostics()
+    figures = {name: _number(details[name]) for name in _FIGURES if details.get(name) is not None}
+    return {
+        "problem": spec.name,
+        **{key: value for key, value in problem.items() if value is not None},
+        "method": method,
+        "label": METHODS[method].label,
+        "options": ", ".join(f"{name}={value}" for name, value in options.items()),
+        "fit_seed": seed,
+        "seconds": round(details["seconds"], 3),
+        "verdict": details["verdict"],
+        "log_evidence": posterior.log_evidence,
+        "log_evidence_error": posterior.log_evidence_error,
+        "best_log_score": None if posterior.log_scores is None else float(np.max(posterior.log_scores)),
+        **figures,
+        "device": device_name(),
+        "commit": commit(),
+        "version": __version__,
+        "data_sha256": data.sha256,
+    }
+
+
+def posterior_path(folder: Path, problem: str, method: str) -> Path:
+    """Where a fit leaves its posterior."""
+    return folder / "posteriors" / f"{problem}--{method}.npz"
+
+
+def load_posterior(folder: Path, problem: str, method: str) -> Posterior:
+    """The posterior that a fit left."""
+    return Posterior.load(posterior_path(folder, problem, method))
+
+
+@cache
+def commit() -> str:
+    """The commit of the running code, with a `+` if files of the package were changed since; or "unknown"."""
+    here = Path(__file__).parent.parent
+    revision = _git(here, "rev-parse", "--short", "HEAD")
+    if revision is None:
+        return "unknown"
+    return revision + ("+" if _git(here, "status", "--porcelain", "--untracked-files=no", "--", ".") else "")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, np.floating | float) else value

@@ -1,0 +1,157 @@
+"""The rows of every table: which estimator, under which name in the paper, at which settings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gflowdag.errors import GFlowDAGError
+from gflowdag.estimators import REGISTRY
+from gflowdag.estimators.base import StructureLearner
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+LARGE = 30  # number of variables from which on the settings `large` count
+
+
+class Method(NamedTuple):
+    """A row: an estimator and its settings beside the defaults."""
+
+    label: str  # as in the paper's tables
+    estimator: str  # name in the registry, or "module:Class"
+    quick: Mapping[str, Any]  # minutes for a whole experiment on two cores
+    full: Mapping[str, Any] = _NOTHING  # one GPU
+    large: Mapping[str, Any] = _NOTHING  # changes beyond `LARGE` variables, at full size
+    quick_large: Mapping[str, Any] = _NOTHING  # the same, quick
+    uses_interventions: bool = True
+
+
+_REMEDIES = "gflowdag.experiments.remedies:PartlyRemedied"
+
+METHODS: dict[str, Method] = {
+    "exact": Method("Exact posterior", "exact", {}),
+    "mc3": Method(
+        "MC3",
+        "mc3",
+        quick={"num_chains": 16, "burn_in": 2000, "num_steps": 4000, "thinning": 40},
+        large={"burn_in": 100_000, "num_steps": 200_000, "thinning": 1000},
+    ),
+    "gadget": Method(
+        "Gadget",
+        "gadget",
+        quick={"num_runs": 2, "num_temperatures": 4, "burn_in": 200, "num_steps": 400, "thinning": 2},
+        full={"burn_in": 4000, "num_steps": 16_000, "thinning": 16},
+        quick_large={"num_candidates": 6, "max_outsiders": 2},
+    ),
+    "bootstrap-ges": Method(
+        "Bootstrap GES",
+        "bootstrap-ges",
+        quick={"num_bootstraps": 10},
+        quick_large={"num_bootstraps": 2},
+        uses_interventions=False,
+    ),
+    "bootstrap-pc": Method(
+        "Bootstrap PC",
+        "bootstrap-pc",
+        quick={"num_bootstraps": 20},
+        quick_large={"num_bootstraps": 5},
+        uses_interventions=False,
+    ),
+    "dibs": Method(
+        "DiBS",
+        "dibs",
+        quick={"num_particles": 10, "num_steps": 200},
+        full={"num_particles": 100},
+        quick_large={"num_particles": 4, "num_steps": 20, "num_graphs": 16},
+    ),
+    "bcd-nets": Method(
+        "BCD Nets",
+        "bcd-nets",
+        quick={"num_steps": 500},
+        quick_large={"num_steps": 100, "batch_size": 16},
+        uses_interventions=False,
+    ),
+    "dag-gflownet-paper": Method(
+        "DAG-GFlowNet (paper)",
+        "gflowdag.experiments.brief:BriefDAGGFlowNet",
+        quick={"preset": "paper", "budget": 5.0, "num_samples": 100, "sampling_batch": 100},
+        full={"preset": "paper"},
+        large={"sampling_batch": 100},
+        quick_large={"batch_size": 2, "num_samples": 4, "sampling_batch": 4},
+    ),
+    "dag-gflownet": Method(
+        "DAG-GFlowNet (fast)",
+        "dag-gflownet",
+        quick={"preset": "fast", "budget": 10.0},
+        full={"preset": "fast"},
+        quick_large={"batch_size": 8},
+    ),
+    "order-gflownet": Method("Order GFlowNet", "order-gflownet", quick={"budget": 10.0}),
+    "order-mcmc": Method(
+        "Order MCMC",
+        "order-mcmc",
+        quick={"iterations": 600, "num_chains": 16, "num_records": 40},
+        large={"iterations": 30_000, "num_chains": 256},
+    ),
+    "plain-policy": Method(
+        "Edge-wise, no remedy",
+        _REMEDIES,
+        quick={"temperature_schedule": False, "reparametrised": False, "budget": 10.0},
+        full={"temperature_schedule": False, "reparametrised": False},
+    ),
+    "temperature-schedule": Method(
+        "Edge-wise, temperature schedule",
+        _REMEDIES,
+        quick={"temperature_schedule": True, "reparametrised": False, "budget": 10.0},
+        full={"temperature_schedule": True, "reparametrised": False},
+    ),
+    "reparametrised-policy": Method(
+        "Edge-wise, reparametrised policy",
+        _REMEDIES,
+        quick={"temperature_schedule": False, "reparametrised": True, "budget": 10.0},
+        full={"temperature_schedule": False, "reparametrised": True},
+    ),
+}
+
+# The rows of the paper's tables, in its order, then ours.
+OF_THE_PAPER = (
+    "mc3",
+    "gadget",
+    "bootstrap-ges",
+    "bootstrap-pc",
+    "dibs",
+    "bcd-nets",
+    "dag-gflownet-paper",
+)
+OURS = ("dag-gflownet", "order-gflownet", "order-mcmc")
+WITH_INTERVENTIONS = tuple(
+    name for name in ("exact", *OF_THE_PAPER, *OURS) if METHODS[name].uses_interventions
+)
+
+
+def settings(name: str, *, quick: bool, num_variables: int) -> dict[str, Any]:
+    """Parameters of a row's estimator beside its defaults."""
+    method = METHODS[name]
+    chosen = dict(method.quick if quick else method.full)
+    if num_variables > LARGE:
+        chosen |= method.quick_large if quick else method.large
+    return chosen
+
+
+def make_estimator(name: str, options: Mapping[str, Any], seed: int) -> StructureLearner:
+    """The estimator of a row."""
+    path = METHODS[name].estimator
+    if ":" in path:
+        module, class_name = path.split(":")
+    else:
+        module, class_name = REGISTRY[path]
+        module = f"gflowdag.estimators.{module}"
+    return getattr(importlib.import_module(module), class_name)(random_state=seed, **options)
+
+
+def require_methods(names: list[str]) -> None:
+    """Refuse names of rows that do not exist."""
+    for name in names:
+        if name not in METHODS:
+            raise GFlowDAGError(f"there is no row {name!r}: choose from {', '.join(METHODS)}")

@@ -1,0 +1,113 @@
+"""`gflowdag reproduce`: run experiments, check that no row is missing, write tables, figures and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from gflowdag.errors import GFlowDAGError
+from gflowdag.experiments import limitations, lingauss, sachs, small_graphs
+from gflowdag.experiments.experiment import Experiment
+from gflowdag.experiments.fits import fit_tasks
+from gflowdag.experiments.methods import require_methods
+from gflowdag.experiments.results import MUST_BE_NUMBERS, Results, study_folder
+from gflowdag.experiments.study import run_tasks
+from gflowdag.progress import Progress, silent
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        small_graphs.EXPERIMENT,
+        *lingauss.EXPERIMENTS,
+        *sachs.EXPERIMENTS,
+        limitations.EXPERIMENT,
+    )
+}
+
+
+class Outcome(NamedTuple):
+    """What a run of one experiment left."""
+
+    rows: list[dict[str, Any]]  # one for each fit, with `error` where it failed
+    faults: list[str]  # sentences: rows that are missing or not numbers
+
+
+def chosen_experiments(name: str) -> list[Experiment]:
+    """The experiments behind a name of the command line."""
+    if name == "all":
+        return list(EXPERIMENTS.values())
+    if name == "page":
+        return []
+    if name not in EXPERIMENTS:
+        raise GFlowDAGError(
+            f"there is no experiment {name!r}: choose one of {', '.join(EXPERIMENTS)}, all, or page"
+        )
+    return [EXPERIMENTS[name]]
+
+
+def run(
+    experiment: Experiment,
+    out: Path,
+    *,
+    quick: bool,
+    methods: Sequence[str] | None = None,
+    num_datasets: int | None = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Progress = silent,
+) -> Outcome:
+    """Run the fits of one experiment that are not stored yet, and judge all of them.
+
+    Args:
+        experiment: what to run.
+        out: folder of all studies.
+        quick: small settings, for minutes on two cores.
+        methods: rows to run; all by default. Others that are stored already stay.
+        num_datasets: number of simulated data sets, in place of the experiment's own.
+        jobs: worker processes.
+        scheduler: address of a Dask scheduler, in place of workers on this machine.
+        progress: told after every fit.
+    """
+    if methods is not None:
+        require_methods(list(methods))
+        methods = [name for name in experiment.methods if name in methods]
+    tasks = fit_tasks(experiment.problems(quick, num_datasets), methods or experiment.methods, quick=quick)
+    folder = study_folder(out, experiment.study, quick=quick)
+    rows = run_tasks(tasks, folder, jobs=jobs, scheduler=scheduler, progress=progress)
+    judged = Results(out).judged(experiment.study, experiment.reference)
+    judged = judged if judged.empty else judged[judged["size"] == ("quick" if quick else "full")]
+    figures = {} if judged.empty else judged.set_index("task").to_dict(orient="index")
+    rows = [row | figures.get(row["task"], {}) for row in rows]
+    return Outcome(rows, list(_faults(rows)))
+
+
+def _faults(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        if "error" in row:
+            yield f"{row['task']}: {row['error']}"
+            continue
+        for name in MUST_BE_NUMBERS:
+            if name in row and pd.isna(row[name]):
+                yield f"{row['task']}: {name} is not a number"
+
+
+def shown_row(row: dict[str, Any]) -> str:
+    """A fit in one line: iterations, effective sample size, error to the reference."""
+    if "error" in row:
+        return f"{row['task']:<44} FAILED: {row['error']}"
+    figures = {
+        "iterations": _shown(row.get("iterations"), "{:.0f}"),
+        "ESS": _shown(row.get("ess"), "{:.3f}"),
+        "r": _shown(row.get("edge_r"), "{:.4f}"),
+        "largest error": _shown(row.get("edge_max_error"), "{:.3f}"),
+        "E-SHD": _shown(row.get("e_shd"), "{:.1f}"),
+        "seconds": _shown(row.get("seconds"), "{:.1f}"),
+    }
+    return f"{row['task']:<44} " + "  ".join(f"{name} {value}" for name, value in figures.items())
+
+
+def _shown(value: Any, form: str) -> str:
+    return "–" if value is None or pd.isna(value) else form.format(value)

@@ -1,0 +1,119 @@
+"""What was computed, wherever and at whichever size: stored fits, their posteriors, and their judgement."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gflowdag.errors import FileFormatError
+from gflowdag.experiments import judge
+from gflowdag.experiments.fits import load_posterior
+from gflowdag.experiments.methods import METHODS
+from gflowdag.experiments.problems import Problem, Spec, load
+from gflowdag.experiments.tables import Frame
+from gflowdag.posterior import Posterior
+
+SIZES = ("full", "quick")
+MUST_BE_NUMBERS = ("e_edges", "e_shd", "auroc", "edge_r")
+
+
+def study_folder(out: Path, study: str, *, quick: bool) -> Path:
+    """Where the fits of a study live. Quick and full ones never overwrite each other."""
+    return out / ("quick" if quick else "full") / study
+
+
+class Results:
+    """The stored fits under one folder, read once."""
+
+    def __init__(self, out: str | Path) -> None:
+        self.out = Path(out)
+        self._judged: dict[tuple[str, str], Frame] = {}
+        self._problem = cache(load)
+
+    def fits(self, study: str) -> Frame:
+        """One row for each fit, with its `size`, or with `error`. Where both sizes exist, the full one.
+
+        A method whose fits were run at full size on some problems shows these alone, so that one line of a
+        table never mixes sizes.
+        """
+        rows = [
+            row | {"size": size}
+            for size in SIZES
+            for row in _stored_rows(study_folder(self.out, study, quick=size == "quick"))
+        ]
+        table: Frame = pd.DataFrame(rows)
+        if table.empty or "method" not in table:
+            return table
+        table["rank"] = table["method"].map({name: i for i, name in enumerate(METHODS)})
+        is_full = table["size"] == "full"
+        done = table["error"].isna() if "error" in table else pd.Series(True, index=table.index)
+        complete = table.loc[is_full & done, "method"].unique()
+        table = table[is_full & done | ~table["method"].isin(complete)]
+        return table.sort_values(["rank", "task"], kind="stable", ignore_index=True).drop(columns="rank")
+
+    def posterior(self, study: str, row: Frame) -> Posterior:
+        """The posterior of a fit."""
+        folder = study_folder(self.out, study, quick=row["size"] == "quick")
+        return load_posterior(folder, row["problem"], row["method"])
+
+    def problem(self, row: Frame) -> Problem:
+        """The problem of a fit."""
+        fields = {name: row[name] for name in Spec._fields if name in row and not pd.isna(row[name])}
+        for name in ("num_variables", "num_rows", "seed"):
+            fields[name] = int(fields[name])
+        return self._problem(Spec(**fields))
+
+    def reference(self, study: str, problem: str, method: str) -> Posterior | None:
+        """The stored posterior of the reference method for a problem, of either size."""
+        for size in SIZES:
+            try:
+                return load_posterior(study_folder(self.out, study, quick=size == "quick"), problem, method)
+            except FileFormatError:
+                continue
+        return None
+
+    def judged(self, study: str, reference: str) -> Frame:
+        """The successful fits with recovery, and with fidelity where the reference was computed."""
+        key = (study, reference)
+        if key not in self._judged:
+            self._judged[key] = self._judge(study, reference)
+        return self._judged[key]
+
+    def _judge(self, study: str, reference: str) -> Frame:
+        rows = []
+        references: dict[str, Posterior | None] = {}
+        for row in self.successes(study).to_dict(orient="records"):
+            name = row["problem"]
+            if name not in references:
+                references[name] = self.reference(study, name, reference)
+            posterior, problem = self.posterior(study, row), self.problem(row)
+            if problem.truth is not None:
+                row |= judge.recovery(posterior, problem.truth)
+            exact = references[name]
+            if exact is not None:
+                row |= judge.fidelity(posterior, exact)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def successes(self, study: str) -> Frame:
+        """The fits without an error."""
+        table = self.fits(study)
+        return table if "error" not in table else table[table["error"].isna()].drop(columns="error")
+
+
+def _stored_rows(folder: Path) -> list[dict[str, Any]]:
+    rows = []
+    for path in sorted((folder / "tasks").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        arguments = record["arguments"]
+        known = {
+            "task": path.stem,
+            "problem": Spec(**arguments["problem"]).name,
+            "method": arguments["method"],
+        }
+        rows.append(known | record.get("row", {"error": record.get("error", "")}))
+    return rows
