@@ -72,6 +72,7 @@ def graph_content(posterior: Posterior) -> dict[str, Any]:
             for (i, j), points in sorted(layout.bends.items())
         ],
         "edges": numbers(p),
+        "exact": posterior.diagnostics()["verdict"] == "exact",
         "errors": numbers(posterior.edge_errors(), 3),
         "paths": numbers(paths, 4),
         "pathErrors": numbers(path_errors, 2),
