@@ -28,7 +28,7 @@ from gflowdag.progress import Progress, silent
 class Config(NamedTuple):
     """Settings of a run."""
 
-    equal_variances: bool = True
+    equal_variances: bool = False
     num_steps: int = 20_000
     batch_size: int = 64  # joint samples of weights, noise and permutation per step
     learning_rate: float = 1e-3  # of AdaBelief

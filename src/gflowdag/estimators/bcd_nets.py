@@ -53,7 +53,7 @@ class BCDNets(StructureLearner):
         num_samples: int = 1000,
         random_state: int | np.random.Generator | None = None,
         verbose: bool = False,
-        equal_variances: bool = True,
+        equal_variances: bool = False,
         num_steps: int = 20_000,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
