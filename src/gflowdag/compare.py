@@ -1,0 +1,176 @@
+"""Several methods on one table, side by side: recovery, fidelity to the exact posterior, trust and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gflowdag import metrics
+from gflowdag.errors import DataError, GFlowDAGError
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.posterior import Posterior
+from gflowdag.truth import Truth
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+REFERENCE_VARIABLES = 12  # up to this many an exact reference takes about a second, and is made unasked
+_SHARED = ("score", "prior", "knowledge", "standardize")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Posteriors of several methods for the same data.
+
+    Attributes:
+        posteriors: by the name of the method; the methods that failed are not among them.
+        truth: the true graph, or None.
+        reference: the exact posterior against which errors are measured, or None.
+        failures: why the other methods gave no answer, by name.
+    """
+
+    posteriors: Mapping[str, Posterior]
+    truth: Truth | None = None
+    reference: Posterior | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self) -> pd.DataFrame:
+        """One row for each method, indexed by `method`.
+
+        Columns: `edges` (expected number), `shd` and `auroc` against the truth, `max_error` and `mean_error`
+        of the edge probabilities against the exact posterior, `log_evidence`, `ess` (relative), `pareto_k`,
+        `r_hat`, `verdict`, `seconds`; NaN where a figure does not exist, and only columns that have one.
+        """
+        rows = {name: self._row(posterior) for name, posterior in self.posteriors.items()}
+        rows |= {name: {"verdict": "failed"} for name in self.failures}
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+        return table.dropna(axis="columns", how="all")
+
+    def _row(self, posterior: Posterior) -> dict[str, Any]:
+        figures = posterior.diagnostics()
+        row: dict[str, Any] = {"edges": metrics.expected_edges(posterior)}
+        if self.truth is not None:
+            row["shd"] = metrics.expected_shd(posterior, self.truth)
+            row["auroc"] = metrics.auroc(posterior, self.truth)
+        if self.reference is not None:
+            row |= _errors(posterior, self.reference)
+        row["log_evidence"] = np.nan if posterior.log_evidence is None else posterior.log_evidence
+        row |= {key: figures.get(key, np.nan) for key in ("ess", "pareto_k", "r_hat")}
+        return {**row, "verdict": figures["verdict"], "seconds": figures.get("seconds", np.nan)}
+
+    def print(self, console: Console | None = None) -> None:
+        """Print the table, with a line for each method that failed."""
+        from rich.console import Console
+        from rich.table import Table
+
+        console = console or Console()
+        table = self.table()
+        printed = Table("method", box=None, pad_edge=False, header_style="bold")
+        for column in table.columns:
+            printed.add_column(column.replace("_", " "), justify="left" if column == "verdict" else "right")
+        for name, row in table.iterrows():
+            printed.add_row(str(name), *(_shown(value) for value in row))
+        console.print(printed)
+        for name, reason in self.failures.items():
+            console.print(f"{name} failed: {reason}", style="red", markup=False)
+
+    def plot(self) -> Figure:
+        """Edge probabilities of every method against the exact ones, and ROC curves against the truth."""
+        import matplotlib.pyplot as plt
+
+        from gflowdag import plot
+
+        others = {name: post for name, post in self.posteriors.items() if post is not self.reference}
+        panels = len(others) if self.reference is not None else 0
+        columns = panels + (self.truth is not None)
+        if columns == 0:
+            raise DataError("nothing to plot: the comparison has neither an exact posterior nor a true graph")
+        figure, axes = plt.subplots(
+            1, columns, figsize=(4.2 * columns, 4), squeeze=False, layout="constrained"
+        )
+        for ax, (name, posterior) in zip(axes[0, :panels], others.items(), strict=False):
+            plot.against_exact(posterior, self.reference, ax=ax)  # pyright: ignore[reportArgumentType]
+            ax.set_title(name)
+        if self.truth is not None:
+            plot.roc(dict(self.posteriors), self.truth, ax=axes[0, -1])
+        return figure
+
+
+def compare(
+    methods: Mapping[str, Posterior | StructureLearner],
+    *,
+    data: Any = None,
+    truth: Truth | None = None,
+    interventions: Any = None,
+) -> Comparison:
+    """Set methods side by side on the same data.
+
+    Args:
+        methods: by name, posteriors that exist or estimators that are fitted to `data` (as copies, one after
+            another). One that fails is named in the result and does not stop the others.
+        data: the table, needed for estimators; as for their `fit`.
+        truth: the true graph, if it is known.
+        interventions: as for `fit`.
+
+    Returns:
+        A `Comparison`. Errors are measured against the exact posterior that is among the methods; up to 12
+        variables one is computed where there is none and all estimators agree on score, prior and knowledge.
+    """
+    posteriors: dict[str, Posterior] = {}
+    failures: dict[str, str] = {}
+    for name, method in methods.items():
+        if isinstance(method, Posterior):
+            posteriors[name] = method
+            continue
+        if data is None:
+            raise DataError(f"{name!r} is an estimator: give compare the `data` to fit it to")
+        try:
+            copy = type(method)(**method.get_params(deep=False))
+            posteriors[name] = copy.fit(data, interventions=interventions).posterior_
+        except GFlowDAGError as error:
+            failures[name] = str(error)
+    _check_same_variables(posteriors)
+    exact = [post for post in posteriors.values() if post.diagnostics()["verdict"] == "exact"]
+    estimators = [method for method in methods.values() if isinstance(method, StructureLearner)]
+    reference = exact[0] if exact else _reference(estimators, data, interventions)
+    return Comparison(posteriors, truth, reference, failures)
+
+
+def _reference(estimators: list[StructureLearner], data: Any, interventions: Any) -> Posterior | None:
+    """The exact posterior that the estimators approximate, if it is one and the same, and quick to have."""
+    from gflowdag.estimators.exact import ExactPosterior
+
+    settings = [{key: getattr(estimator, key) for key in _SHARED} for estimator in estimators]
+    if not settings or any(other != settings[0] for other in settings):
+        return None
+    try:
+        exact = ExactPosterior(
+            **settings[0], num_samples=1, random_state=0, max_variables=REFERENCE_VARIABLES
+        )
+        return exact.fit(data, interventions=interventions).posterior_
+    except GFlowDAGError:  # too many variables
+        return None
+
+
+def _check_same_variables(posteriors: Mapping[str, Posterior]) -> None:
+    names = {frozenset(posterior.names) for posterior in posteriors.values()}
+    if len(names) > 1:
+        raise DataError("the posteriors are about different variables and cannot be compared")
+
+
+def _errors(posterior: Posterior, reference: Posterior) -> dict[str, float]:
+    expected = reference.edge_probabilities().loc[list(posterior.names), list(posterior.names)].to_numpy()
+    error = np.abs(posterior.edge_probabilities().to_numpy() - expected)
+    d = len(error)
+    return {"max_error": float(error.max()), "mean_error": float(error.sum() / max(d * (d - 1), 1))}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "–" if pd.isna(value) else f"{value:.4g}" if abs(value) < 1000 else f"{value:.2f}"
