@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from gflowdag.data import Knowledge
 from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
-from gflowdag.gflownet.order_potential import last_node_potential, tighter_labels
+from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, sample_orders
+from gflowdag.gflownet.order_potential import LastNodePotential, last_node_potential, tighter_labels
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
+from gflowdag.mcmc import orders as order_mcmc
 from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
@@ -26,7 +29,9 @@ from gflowdag.score.order_draws import draw_graphs
 from gflowdag.score.order_problem import OrderProblem, mean_edge_probabilities, order_problem
 from gflowdag.score.potentials import schur_potential, symmetric_potential
 
-_NUM_WEIGHTED = 10_000  # orders behind the evidence and the edge marginals
+_NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
+_SAMPLING_BATCH = 1024
+_CHAIN_RECORDS = 200  # orders kept from each chain
 
 
 class OrderGFlowNet(StructureLearner):
@@ -51,6 +56,9 @@ class OrderGFlowNet(StructureLearner):
         width: of the network's layers.
         depth: number of layers.
         learning_rate: of Adam.
+        chain_steps: steps of order MCMC, where there are more variables than a dense table takes; the
+            network then starts by learning from its orders.
+        num_chains: chains of order MCMC side by side.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
     """
@@ -74,6 +82,8 @@ class OrderGFlowNet(StructureLearner):
         width: int = 256,
         depth: int = 3,
         learning_rate: float = 1e-3,
+        chain_steps: int = 3000,
+        num_chains: int = 64,
         folder: str | Path | None = None,
         resume: bool = False,
     ) -> None:
@@ -93,18 +103,24 @@ class OrderGFlowNet(StructureLearner):
         self.width = width
         self.depth = depth
         self.learning_rate = learning_rate
+        self.chain_steps = chain_steps
+        self.num_chains = num_chains
         self.folder = folder
         self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        phases = _Phases()
         problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
+        phases.done("tables")
         if problem.is_dense:
             rng = np.random.default_rng(seed)
             labels = tighter_labels(problem.weights, problem.table.scores, problem.labels, rng)
             problem = problem._replace(labels=labels)
         space = order_space(score, problem)
-        learner = OrderLearner(space, batch=self.batch_size, width=self.width, depth=self.depth)
-        train_key, sample_key = jax.random.split(jax.random.key(seed))
+        phases.done("labels and potential")
+        chain_key, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
+        learner = self._learner(space, chain_key, progress)
+        phases.done("chains")
         trained = train(
             learner,
             train_key,
@@ -116,15 +132,49 @@ class OrderGFlowNet(StructureLearner):
             fingerprint=f"{self.method} {self._data.sha256} {self.batch_size} {self.width} {self.depth}",
             progress=progress,
         )
-        batch = min(1000, _NUM_WEIGHTED)
-        num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // batch)
-        orders, log_weights, log_policy = sample_orders(space, trained.params, sample_key, batch, num_batches)
-        log_ratio = np.asarray(log_weights - log_policy)
+        phases.done("training")
+        num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // _SAMPLING_BATCH)
+        drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches)
+        orders, log_weights, log_policy = map(np.asarray, drawn)
+        phases.done("sampling")
+        rng = np.random.default_rng(seed)
         posterior = weighted_posterior(
-            score, problem, np.asarray(orders), log_ratio, self.num_samples, np.random.default_rng(seed)
+            score, problem, orders, log_weights - log_policy, self.num_samples, rng
         )
-        posterior.details.update(iterations=trained.iterations)  # pyright: ignore[reportAttributeAccessIssue]
-        return posterior
+        phases.done("graphs and marginals")
+        figures = {"iterations": trained.iterations, "phases": phases.seconds}
+        return replace(posterior, details={**posterior.details, **figures})
+
+    def _learner(self, space: OrderSpace, key: jax.Array, progress: Progress) -> OrderLearner | OrderCloning:
+        """Learning alone where the potential is good; else from the orders of a Markov chain."""
+        sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
+        if isinstance(space.potential, LastNodePotential):
+            return OrderLearner(space, **sizes)
+        chains = order_mcmc.sample(
+            space.weights,
+            np.asarray(space.labels),
+            key,
+            num_chains=self.num_chains,
+            num_records=_CHAIN_RECORDS,
+            burn_in=_CHAIN_RECORDS // 2,
+            thinning=max(1, round(self.chain_steps / (1.5 * _CHAIN_RECORDS))),
+            progress=progress,
+        )
+        orders = chains.orders.reshape(-1, space.num_variables)
+        return OrderCloning(space, jnp.asarray(orders, jnp.int32), **sizes)
+
+
+class _Phases:
+    """Seconds spent on each phase of a fit."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def done(self, name: str) -> None:
+        now = time.perf_counter()
+        self.seconds[name] = now - self._last
+        self._last = now
 
 
 def order_space(score: Score, problem: OrderProblem) -> OrderSpace:

@@ -84,7 +84,7 @@ class OrderMCMC(StructureLearner):
         flat = chains.orders.reshape(-1, score.num_variables)
         edges = edge_probabilities_of_orders(problem, flat)
         edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
-        verdict, errors = _mixing(edges)
+        verdict, errors = mixing(edges)
         rng = np.random.default_rng(seed)
         chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
         samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
@@ -105,7 +105,7 @@ class OrderMCMC(StructureLearner):
         )
 
 
-def _mixing(edges: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+def mixing(edges: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
     """Verdict and figures from edge probabilities [C, T, d, d]; the error of their mean [d, d]."""
     spread = edges.std(axis=(0, 1))
     effective = chain_ess(edges)

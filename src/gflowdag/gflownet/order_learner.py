@@ -79,7 +79,9 @@ def policy_log_probabilities(shaped: Array, placed: Array, correction: Array) ->
 
 
 def flow_levels(log_flow: Array, log_policy: Array, shaped: Array) -> Array:
-    """Log flow of each state less what the steps so far should have changed; constant iff balanced, [d + 1, batch].
+    """Log flow of each state less what the steps so far should have changed, [d + 1, batch].
+
+    Constant along each trajectory iff the flows match.
 
     Args:
         log_flow: of each state but the last, relative to the potential, [d, batch]; that of the last is zero.
@@ -92,7 +94,7 @@ def flow_levels(log_flow: Array, log_policy: Array, shaped: Array) -> Array:
 
 
 def steps_taken(params: OrderPolicy, paths: Trajectories) -> tuple[Array, Array, Array]:
-    """Log flow of each state, and log-probability and shaped log-weight of each step taken, all [d, batch]."""
+    """Log flow of each state, log-probability and shaped log-weight of each step taken, all [d, batch]."""
     correction, log_flow = jax.vmap(jax.vmap(params))(paths.features)
     placed = paths.features[..., 0] > 0
     log_policy = policy_log_probabilities(paths.shaped, placed, correction)
@@ -128,13 +130,13 @@ class OrderLearner(eqx.Module):
 
 
 class OrderCloning(eqx.Module):
-    """Maximum likelihood on given orders: a warm start from the samples of another method.
+    """Maximum likelihood on given orders, for problems on which nothing is learnt from the policy's own.
 
     Each DAG has one canonical order and each order one path, so that the likelihood of the policy is exact.
     """
 
     space: OrderSpace
-    orders: Array  # int32 [n, d]
+    orders: Array  # int32 [n, d], samples of another method
     batch: int = eqx.field(static=True, default=256)
     width: int = eqx.field(static=True, default=256)
     depth: int = eqx.field(static=True, default=3)
@@ -144,11 +146,15 @@ class OrderCloning(eqx.Module):
         return OrderPolicy(self.space.num_variables, self.width, self.depth, key), ()
 
     def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
-        """Mean over a batch of `log weight − log probability`: the log evidence plus a divergence, at best."""
+        """Negative mean log-likelihood of a batch.
+
+        `above` is the mean log importance weight of the orders: if they come from the posterior, the log
+        evidence plus the Kullback–Leibler divergence of the policy from the posterior.
+        """
         rows = jax.random.randint(key, (self.batch,), 0, self.orders.shape[0], jnp.int32)
         paths = jax.lax.stop_gradient(follow(self.space, self.orders[rows]))
         log_policy = steps_taken(params, paths)[1].sum(axis=0)
-        return -log_policy.mean(), (memory, {"excess": jnp.mean(paths.log_weights - log_policy)})
+        return -log_policy.mean(), (memory, {"above": jnp.mean(paths.log_weights - log_policy)})
 
 
 @eqx.filter_jit

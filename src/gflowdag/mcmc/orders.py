@@ -2,7 +2,7 @@
 
 The state is an order, its weight the total score of the DAGs whose *canonical* order it is. Each DAG has one,
 so none is counted once for each of its linear extensions. A step relocates a block of consecutive nodes to a
-place drawn from the exact conditional over all places (one node: an insertion or an adjacent swap), then
+place drawn from the exact conditional over many places (one node: an insertion or an adjacent swap), then
 proposes to swap two nodes anywhere. Parent sets are summed out in the weights and drawn exactly afterwards.
 All chains step together.
 """
@@ -22,6 +22,7 @@ from gflowdag.score.order_windows import node_log_weights
 from gflowdag.score.orders import OrderWeights
 
 MAX_BLOCK = 4  # nodes that move together at most
+MAX_PLACES = 16  # places that a block chooses from
 
 
 class ChainState(NamedTuple):
@@ -60,20 +61,23 @@ def log_weight(weights: OrderWeights, labels: Array, order: Array) -> Array:
 def relocate(key: Array, state: ChainState, weights: OrderWeights, labels: Array) -> tuple[ChainState, Array]:
     """Move a random block to a place drawn from its conditional; also says whether it left its place.
 
-    The orders that the block can reach are the same from each of them, and so is the chance to pick the
-    block: drawing among them by weight leaves the posterior as it is.
+    The places are every `stride`-th one, the present one among them at a random rank. The same choice of
+    stride and block finds the same places from each of them, so that drawing by weight leaves the posterior
+    as it is.
     """
-    length_key, start_key, place_key = jax.random.split(key, 3)
+    length_key, start_key, stride_key, rank_key, place_key = jax.random.split(key, 5)
     d = state.order.shape[0]
+    num_places = min(d, MAX_PLACES)
     length = jax.random.randint(length_key, (), 1, min(MAX_BLOCK, max(d - 1, 1)) + 1, jnp.int32)
     start = jax.random.randint(start_key, (), 0, d - length + 1, jnp.int32)
-    places = jnp.arange(d, dtype=jnp.int32)
+    stride = jax.random.randint(stride_key, (), 1, max(d // num_places, 1) + 1, jnp.int32)
+    rank = jax.random.randint(rank_key, (), 0, num_places, jnp.int32)
+    places = (start + stride * (jnp.arange(num_places, dtype=jnp.int32) - rank)) % (d - length + 1)
     orders = jax.vmap(lambda place: move_block(state.order, start, length, place))(places)
     log_weights = jax.vmap(partial(log_weight, weights, labels))(orders)
-    reachable = jnp.where(places <= d - length, log_weights, -jnp.inf)
-    noise = jax.random.gumbel(place_key, (d,), jnp.float32)
-    place = jnp.argmax(reachable - state.log_weight + noise)
-    return ChainState(orders[place], log_weights[place]), place != start
+    noise = jax.random.gumbel(place_key, (num_places,), jnp.float32)
+    chosen = jnp.argmax(log_weights - state.log_weight + noise)
+    return ChainState(orders[chosen], log_weights[chosen]), places[chosen] != start
 
 
 def move_block(order: Array, start: Array, length: Array, place: Array) -> Array:

@@ -1,0 +1,399 @@
+"""Order GFlowNet and order MCMC: fidelity to the exact posterior, speed, and how far they reach.
+
+Errors come in two columns: raw policy samples, and importance-weighted. Options: `iterations=N` and
+`budget=SECONDS` of training, `batch=N`, `width=N`; `chains=N`, `steps=N` of order MCMC (fifty, hundred);
+`candidates=N` (fifty, hundred); `rows=N` (fifty).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+import problems
+from gflowdag import metrics
+from gflowdag.diagnostics import importance_summary
+from gflowdag.estimators.order_gflownet import OrderGFlowNet, order_space
+from gflowdag.estimators.order_mcmc import OrderMCMC, mixing
+from gflowdag.exact import reference
+from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, rollout, sample_orders
+from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.trainer import Trained, train
+from gflowdag.mcmc import orders as order_mcmc
+from gflowdag.precision import double_precision
+from gflowdag.score import Score, make_score
+from gflowdag.score.order_problem import (
+    OrderProblem,
+    edge_probabilities_of_orders,
+    mean_edge_probabilities,
+    order_problem,
+)
+from gflowdag.score.potentials import symmetric_potential
+from harness import Options, Row, case
+
+
+@case
+def order_gflownet_small(options: Options) -> Iterator[Row]:
+    """d = 5, 11, 12 with N = 100, raw and standardised."""
+    for d in (5,) if options.quick else (5, 11, 12):
+        for standardize in (False, True):
+            problem = problems.linear_gaussian(d, 100, 0, standardize=standardize)
+            yield _against_exact(problem, options, iterations=300 if d == 5 else 1000)
+
+
+@case
+def order_gflownet_sachs(options: Options) -> Iterator[Row]:
+    """Sachs, continuous and interventional."""
+    for problem in (problems.sachs_continuous(), problems.sachs_interventional(options.data)):
+        yield _against_exact(problem, options, iterations=1000)
+
+
+@case
+def order_gflownet_twenty(options: Options) -> Iterator[Row]:
+    """d = 20, N = 100, raw and standardised, two seeds."""
+    for seed in (0, 1):
+        for standardize in (True, False):
+            problem = problems.linear_gaussian(8 if options.quick else 20, 100, seed, standardize=standardize)
+            yield _against_exact(problem, options, iterations=1000)
+
+
+@case
+def order_gflownet_rows(options: Options) -> Iterator[Row]:
+    """N = 10² … 10⁵ at d = 12 and 20, standardised."""
+    for d in (6,) if options.quick else (12, 20):
+        for rows in (100, 1000, 10_000, 100_000):
+            problem = problems.linear_gaussian(d, rows, 0, standardize=True)
+            yield _against_exact(problem, options, iterations=1000)
+
+
+@case
+def order_gflownet_untrained(options: Options) -> Iterator[Row]:
+    """What the potential does alone and what training adds: one iteration against many."""
+    for d in (6,) if options.quick else (11, 20):
+        problem = problems.linear_gaussian(d, 100, 0, standardize=True)
+        for iterations in (1, 300, 1000):
+            yield _against_exact(problem, options, iterations=iterations)
+
+
+@case
+def order_mcmc_exact(options: Options) -> Iterator[Row]:
+    """Order MCMC against the exact posterior: Sachs and d = 20."""
+    cases = [problems.sachs_continuous()]
+    if not options.quick:
+        cases += [problems.linear_gaussian(20, 100, 0, standardize=s) for s in (True, False)]
+    for problem in cases:
+        exact = _exact(make_score(problem.data), options)
+        estimator = OrderMCMC(iterations=60 if options.quick else 3000, random_state=options.seed)
+        started = time.perf_counter()
+        posterior = estimator.fit(problem.data).posterior_
+        figures = posterior.diagnostics()
+        yield {
+            "problem": problem.name,
+            "seconds": time.perf_counter() - started,
+            "error": _error(posterior.marginals, exact),
+            "r_hat": figures["r_hat"],
+            "effective_samples": figures["effective_samples"],
+        }
+
+
+@case
+def order_gflownet_fifty(options: Options) -> Iterator[Row]:
+    """d = 50, N = 100 and 1000, standardised: every lever, beside an order-MCMC reference."""
+    d = 12 if options.quick else 50
+    for rows in [int(options.extra["rows"])] if "rows" in options.extra else [100, 1000]:
+        problem = problems.linear_gaussian(d, rows, 0, standardize=True)
+        yield from _beyond_exact(problem, options, all_levers=rows == 100)
+
+
+@case
+def order_gflownet_hundred(options: Options) -> Iterator[Row]:
+    """d = 100, N = 100, standardised."""
+    problem = problems.linear_gaussian(16 if options.quick else 100, 100, 0, standardize=True)
+    yield from _beyond_exact(problem, options, all_levers=False)
+
+
+@case
+def order_gflownet_rates(options: Options) -> Iterator[Row]:
+    """Training and sampling rates against the batch size, and where an iteration spends its time."""
+    yield from _collect(_rates, options)
+
+
+@case
+def order_gflownet_gadget(options: Options) -> Iterator[Row]:
+    """Error against wall-clock beside Gadget at d = 11 and 20, under the fair prior that Gadget assumes."""
+    from gflowdag.estimators import estimator_class
+
+    gadget = estimator_class("gadget")
+    for d in (6,) if options.quick else (11, 20):
+        problem = problems.linear_gaussian(d, 100, 0, standardize=True)
+        exact = _exact(make_score(problem.data, prior="fair"), options)
+        for iterations in (10,) if options.quick else (10, 100, 1000):
+            yield _timed(OrderGFlowNet(prior="fair", iterations=iterations, random_state=0), problem, exact)
+        for iterations in (100,) if options.quick else (1000, 10_000, 50_000):
+            yield _timed(gadget(prior="fair", iterations=iterations, random_state=0), problem, exact)
+
+
+def _timed(estimator: Any, problem: problems.Problem, exact: Any) -> Row:
+    started = time.perf_counter()
+    posterior = estimator.fit(problem.data).posterior_
+    return {
+        "problem": problem.name,
+        "method": posterior.method,
+        "iterations": estimator.iterations,
+        "seconds": time.perf_counter() - started,
+        "error": _error(posterior.edge_probabilities().to_numpy(), exact),
+    }
+
+
+def _collect(function: Any, *arguments: Any) -> list[Row]:
+    return double_precision(lambda: list(function(*arguments)))()
+
+
+def _exact(score: Score, options: Options) -> Any:
+    return reference(score.dense_table(), options.references)
+
+
+def _error(edge_probabilities: np.ndarray, exact: Any) -> float:
+    return float(np.abs(edge_probabilities - exact.edge_probabilities).max())
+
+
+def _setting(options: Options, name: str, default: int, quick: int) -> int:
+    return int(options.extra.get(name, quick if options.quick else default))
+
+
+def _against_exact(problem: problems.Problem, options: Options, *, iterations: int) -> Row:
+    exact = _exact(make_score(problem.data), options)
+    budget = options.extra.get("budget")
+    estimator = OrderGFlowNet(
+        iterations=None if budget else _setting(options, "iterations", iterations, 30),
+        budget=float(budget) if budget else None,
+        batch_size=_setting(options, "batch", 256, 64),
+        width=_setting(options, "width", 256, 32),
+        random_state=options.seed,
+    )
+    posterior = estimator.fit(problem.data).posterior_
+    figures = posterior.diagnostics()
+    row: Row = {
+        "problem": problem.name,
+        "seconds": figures["seconds"],
+        "iterations": figures["iterations"],
+        "error_raw": _error(figures["raw_edge_probabilities"], exact),
+        "error_weighted": _error(posterior.marginals, exact),
+        "evidence_error": posterior.log_evidence - exact.log_evidence,
+        "evidence_standard_error": posterior.log_evidence_error,
+        "ess": figures["ess"],
+        "pareto_k": figures["pareto_k"],
+        "phases": {name: round(seconds, 2) for name, seconds in figures["phases"].items()},
+    }
+    if problem.truth is not None:
+        row["auroc"] = metrics.auroc(posterior, problem.truth)
+        names = problem.data.names
+        named = pd.DataFrame(exact.edge_probabilities, index=names, columns=names)
+        row["auroc_exact"] = metrics.auroc(named, problem.truth)
+    return row
+
+
+def _beyond_exact(problem: problems.Problem, options: Options, *, all_levers: bool) -> Iterator[Row]:
+    return iter(_collect(_levers, problem, options, all_levers))
+
+
+def _levers(problem: problems.Problem, options: Options, all_levers: bool) -> Iterator[Row]:
+    score = make_score(problem.data)
+    d = score.num_variables
+    started = time.perf_counter()
+    orders = order_problem(score, num_candidates=_setting(options, "candidates", 14, 5), seed=options.seed)
+    tables = time.perf_counter() - started
+    space = order_space(score, orders)
+    chains, row, mean = _reference(problem.name, orders, options)
+    yield {**row, "seconds_tables": tables, "lost_mass_mean": float(orders.table.lost_mass.mean())}
+    replay = jnp.asarray(chains.orders.reshape(-1, d), jnp.int32)
+
+    batch, width = _setting(options, "batch", 512, 32), _setting(options, "width", 512, 32)
+    sizes = {"batch": batch, "width": width, "depth": 4}
+    symmetric = symmetric_potential(orders.table, np.asarray(orders.weights.position))
+    symmetric = space._replace(potential=jax.tree.map(jnp.asarray, symmetric))
+    by_name = space._replace(labels=jnp.arange(d, dtype=jnp.int32))
+    levers = {"orders of the chains": (space, OrderCloning(space, replay, **sizes))}
+    if all_levers:
+        levers |= {
+            "orders of the chains, width 256": (
+                space,
+                OrderCloning(space, replay, **(sizes | {"width": 256})),
+            ),
+            "alone": (space, OrderLearner(space, **sizes)),
+            "alone, labels by column": (by_name, OrderLearner(by_name, **sizes)),
+            "alone, symmetric potential": (symmetric, OrderLearner(symmetric, **sizes)),
+        }
+    for name, (of_lever, learner) in levers.items():
+        started = time.perf_counter()
+        untrained = learner.init(jax.random.key(0))[0]
+        before = _evaluate(of_lever, orders, untrained, None, options)
+        trained = train(learner, jax.random.key(options.seed), budget=_setting(options, "budget", 30, 4))
+        after = _evaluate(of_lever, orders, trained.params, mean, options)
+        yield {
+            "problem": problem.name,
+            "lever": name,
+            "seconds": time.perf_counter() - started,
+            "iterations": trained.iterations,
+            "below_untrained": before["below"],
+            **after,
+            **({"above": trained.history[-1]["above"]} if "above" in trained.history[-1] else {}),
+            "memory_gib": _memory(),
+            "curve": _curve(trained),
+        }
+
+
+def _reference(name: str, problem: OrderProblem, options: Options):
+    """Order MCMC: its chains, a row of figures, and the mean of its edge probabilities."""
+    steps, records = _setting(options, "steps", 30_000, 40), 8 if options.quick else 40
+    started = time.perf_counter()
+    chains = order_mcmc.sample(
+        problem.weights,
+        problem.labels,
+        jax.random.key(options.seed),
+        num_chains=_setting(options, "chains", 256, 8),
+        num_records=records,
+        burn_in=records,
+        thinning=max(1, steps // (2 * records)),
+    )
+    seconds = time.perf_counter() - started
+    edges = edge_probabilities_of_orders(problem, chains.orders.reshape(-1, chains.orders.shape[-1]))
+    edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
+    figures, errors = mixing(edges)
+    mean = edges.mean(axis=(0, 1))
+    row = {
+        "problem": name,
+        "lever": "order MCMC",
+        "seconds": seconds,
+        "iterations": steps,
+        "r_hat": figures["r_hat"],
+        "effective_samples": figures["effective_samples"],
+        "largest_error": float(errors.max()),
+        "relocated": chains.relocated,
+        "swapped": chains.swapped,
+        "expected_edges": float(mean.sum()),
+        "mean_log_weight": [float(x) for x in chains.log_weights.mean(axis=0)],
+        "memory_gib": _memory(),
+    }
+    return chains, row, mean
+
+
+def _evaluate(space: OrderSpace, problem: OrderProblem, policy: Any, mean: Any, options: Options) -> Row:
+    """`below` is the mean log importance weight: the log evidence less a Kullback–Leibler divergence."""
+    num_batches = 2 if options.quick else 16
+    drawn = sample_orders(space, policy, jax.random.key(7), 512, num_batches)
+    orders, log_weights, log_policy = map(np.asarray, drawn)
+    log_ratio = log_weights - log_policy
+    summary = importance_summary(log_ratio)
+    row: Row = {"below": float(log_ratio.mean()), **summary}
+    row["divergence"] = summary["log_evidence"] - row["below"]
+    if mean is not None and np.array_equal(space.labels, problem.labels):
+        importance = np.exp(log_ratio - log_ratio.max())
+        weighted, _ = mean_edge_probabilities(problem, orders, importance / importance.sum())
+        raw, _ = mean_edge_probabilities(problem, orders, np.full(len(orders), 1 / len(orders)))
+        row["to_reference_weighted"] = float(np.abs(weighted - mean).max())
+        row["to_reference_raw"] = float(np.abs(raw - mean).max())
+    return row
+
+
+def _curve(trained: Trained) -> list[dict[str, float]]:
+    every = max(1, len(trained.history) // 20)
+    return [{name: float(value) for name, value in row.items()} for row in trained.history[::every]]
+
+
+def _rates(options: Options) -> Iterator[Row]:
+    for d in (6,) if options.quick else (11, 20):
+        score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
+        space = order_space(score, order_problem(score, seed=0))
+        on_cpu = jax.default_backend() == "cpu"
+        for batch in (32,) if options.quick else (64, 256, 1024) if on_cpu else (64, 256, 1024, 4096, 16384):
+            yield _rate(space, batch, seconds=2.0 if options.quick else 6.0)
+
+
+def _rate(space: OrderSpace, batch: int, seconds: float) -> Row:
+    learner = OrderLearner(space, batch=batch)
+    params, memory = learner.init(jax.random.key(0))
+    gradient = eqx.filter_value_and_grad(
+        lambda p, learner, key: learner.loss(p, p, memory, key, jnp.int32(0))[0]
+    )
+
+    @eqx.filter_jit
+    def walk_only(space, params, key):
+        return rollout(space, params, key, batch).log_weights
+
+    walk = _seconds_per_call(lambda key: walk_only(space, params, key))
+    jitted = eqx.filter_jit(gradient)
+    whole = _seconds_per_call(lambda key: jitted(params, learner, key))
+    steady: list[tuple[int, float]] = []
+    with _GPUBusy() as busy:
+        train(
+            learner,
+            jax.random.key(0),
+            iterations=max(40, int(seconds / whole)),
+            callback=lambda step, _: steady.append((step, time.perf_counter())),
+        )
+    (first, begun), (last, ended) = steady[len(steady) // 2], steady[-1]
+    rate = (last - first) / max(ended - begun, 1e-9)
+    return {
+        "d": space.num_variables,
+        "batch": batch,
+        "iterations_per_second": rate,
+        "orders_trained_per_second": rate * batch,
+        "orders_sampled_per_second": batch / walk,
+        "ms_walk": 1e3 * walk,
+        "ms_walk_and_gradient": 1e3 * whole,
+        "ms_iteration": 1e3 / rate if rate else float("nan"),
+        "gpu_busy_percent": busy.mean(),
+        "memory_gib": _memory(),
+    }
+
+
+def _seconds_per_call(function: Any, calls: int = 5) -> float:
+    jax.block_until_ready(function(jax.random.key(0)))
+    started = time.perf_counter()
+    for call in range(calls):
+        out = function(jax.random.key(call))
+    jax.block_until_ready(out)
+    return (time.perf_counter() - started) / calls
+
+
+class _GPUBusy:
+    """Share of the time in which a kernel ran, as the driver counts it; NaN without a GPU."""
+
+    def __enter__(self) -> _GPUBusy:
+        self._percent: list[float] = []
+        self._stop = threading.Event()
+        if jax.default_backend() != "cpu":
+            threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stop.set()
+
+    def _watch(self) -> None:
+        command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+        while not self._stop.wait(0.5):
+            try:
+                answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
+                self._percent.append(float(answer.stdout.split()[0]))
+            except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+                return
+
+    def mean(self) -> float:
+        late = self._percent[len(self._percent) // 2 :]  # compilation is over
+        return float(np.mean(late)) if late else float("nan")
+
+
+def _memory() -> float:
+    """Peak memory of the device so far in GiB; NaN where it does not say."""
+    statistics = jax.devices()[0].memory_stats() or {}
+    return statistics.get("peak_bytes_in_use", float("nan")) / 2**30
