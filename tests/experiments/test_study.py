@@ -4,18 +4,58 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from gflowdag.experiments.study import Task, run_tasks
 
 
-def square(number: int, log: str) -> dict[str, int]:
+def square(folder: Path, number: int, log: str) -> dict[str, int]:
     """Count the calls in a file, so that repeated work shows."""
+    assert folder.is_absolute()
     with open(log, "a", encoding="utf-8") as stream:
         stream.write(f"{number}\n")
     if number < 0:
         raise ValueError("negative")
     return {"square": number**2, "pid": os.getpid()}
+
+
+_FATAL = 1  # the number whose first call kills its process
+
+
+def fatal(folder: Path, number: int) -> dict[str, int]:
+    """Die at the first call for one number, as a machine that is switched off."""
+    with open(folder / "calls", "a", encoding="utf-8") as stream:
+        stream.write(f"call-{number}\n")
+    if number == _FATAL and not (folder / "killed").exists():
+        (folder / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"square": number**2}
+
+
+def always_fatal(folder: Path) -> dict[str, int]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def slow_square(folder: Path, number: int, log: str) -> dict[str, int]:
+    row = square(folder, number, log)
+    time.sleep(0.3)
+    return row
+
+
+def _fatal_task(number: int) -> Task:
+    return Task(f"fatal-{number}", f"{fatal.__module__}:fatal", {"number": number})
+
+
+def _slow_tasks(log: Path) -> list[Task]:
+    name = f"{slow_square.__module__}:slow_square"
+    return [Task(f"slow-{number}", name, {"number": number, "log": str(log)}) for number in range(5)]
 
 
 def _tasks(log: Path, numbers: list[int]) -> list[Task]:
@@ -61,3 +101,56 @@ def test_workers_on_this_machine_give_the_same_rows(tmp_path: Path, monkeypatch)
     rows = run_tasks(_tasks(log, [1, 2, 3]), tmp_path, jobs=2)
     assert [row["square"] for row in rows] == [1, 4, 9]
     assert os.getpid() not in {row["pid"] for row in rows}
+
+
+def test_a_task_whose_process_was_killed_is_run_again(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    tasks = [_fatal_task(number) for number in range(4)]
+    rows = run_tasks(tasks, tmp_path, jobs=2)
+    assert [row.get("square") for row in rows] == [0, 1, 4, 9]
+
+
+def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    deadly = Task("deadly", f"{fatal.__module__}:always_fatal", {})
+    rows = run_tasks([deadly, *_tasks(tmp_path / "log", [1, 2])], tmp_path, jobs=2)
+    assert rows[0] == {"task": "deadly", "error": "the worker died"}
+    assert [row["square"] for row in rows[1:]] == [1, 4]
+
+
+def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    program = (
+        "from test_study import _slow_tasks; from gflowdag.experiments.study import run_tasks; "
+        f"from pathlib import Path; run_tasks(_slow_tasks(Path({str(log)!r})), {str(tmp_path)!r})"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    study = subprocess.Popen([sys.executable, "-c", program], env=environment)
+    deadline = time.monotonic() + 30
+    while not log.exists() or len(log.read_text().split()) < 3:  # two are done, the third has begun
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    study.kill()
+    assert study.wait() == -signal.SIGKILL
+    before = log.read_text().split()
+    rows = run_tasks(_slow_tasks(log), tmp_path)
+    assert [row["square"] for row in rows] == [0, 1, 4, 9, 16]
+    calls = log.read_text().split()
+    # Only the task that was killed half-way is there twice.
+    assert calls == [*before, *before[-1:], *[str(n) for n in range(len(before), 5)]]
+
+
+def test_a_dask_worker_killed_in_the_middle_loses_one_task_not_the_study(tmp_path: Path, monkeypatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    tasks = [_fatal_task(number) for number in range(6)]
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        rows = run_tasks(tasks, tmp_path, scheduler=cluster.scheduler_address)
+    assert [row.get("square") for row in rows] == [0, 1, 4, 9, 16, 25]
+    calls = [int(name.split("-")[1]) for name in (tmp_path / "calls").read_text().split()]
+    assert calls.count(_FATAL) == 2
+    assert (tmp_path / "killed").exists()
