@@ -23,7 +23,9 @@ class Exact(NamedTuple):
     edge_probabilities: NDArray[np.float64]  # [d, d], of i → j
     path_probabilities: NDArray[np.float64]  # [d, d], of a directed path from i to j
     parent_set_log_probabilities: NDArray[np.float64]  # [d, 2^(d−1)], compressed index
-    log_completions: NDArray[np.float64]  # [2^d], log weight of all ways to add the other nodes to a set
+    log_completions: NDArray[
+        np.float64
+    ]  # [2^d], log H(W) of `recurrence`, the best set of each node weighing 1
     discrepancy: float  # between the log evidence of the two recurrences: rounding, seen from outside
 
 
@@ -68,10 +70,11 @@ def posterior(
     # P(Pa_j = P) = exp score(j, P) · Σ_{W ⊇ P} P(W are the non-descendants of j) / β_j(W). Supersets are the
     # subsets of the table read backwards.
     scores += log_subset_sums(log_roots[:, ::-1])[:, ::-1]
+    edges = np.stack([_edges_to(j, np.exp(scores[j])) for j in range(d)], axis=1)
     return Exact(
         log_evidence=float(log_total + shift.sum()),
-        edge_probabilities=np.stack([_edges_to(j, np.exp(scores[j])) for j in range(d)], axis=1),
-        path_probabilities=paths,
+        edge_probabilities=np.minimum(edges, 1.0),  # sums of parent sets, 1 + 1e-14 where an edge is certain
+        path_probabilities=np.minimum(paths, 1.0),
         parent_set_log_probabilities=scores,
         log_completions=unite(completions, potential.after),
         discrepancy=float(abs(log_weight[-1])),
