@@ -23,9 +23,7 @@ class Exact(NamedTuple):
     edge_probabilities: NDArray[np.float64]  # [d, d], of i → j
     path_probabilities: NDArray[np.float64]  # [d, d], of a directed path from i to j
     parent_set_log_probabilities: NDArray[np.float64]  # [d, 2^(d−1)], compressed index
-    log_completions: NDArray[
-        np.float64
-    ]  # [2^d], log H(W) of `recurrence`, the best set of each node weighing 1
+    log_completions: NDArray[np.float64]  # [2^d], log H(W), with the best set of each node weighing 1
     discrepancy: float  # between the log evidence of the two recurrences: rounding, seen from outside
 
 
