@@ -159,6 +159,20 @@ def test_the_verdict_is_said_in_words(details, expected, tmp_path):
     assert "−12.5000 ± 0.03" in text
 
 
+def test_long_traces_are_thinned_and_keep_both_ends(tmp_path):
+    chains = np.arange(3000.0).reshape(3, 1000)
+    posterior = noisy_posterior(
+        4, 30, details={"verdict": "trusted", "explanation": "", "score_traces": chains}
+    )
+    history = [{"step": step, "seconds": 0.1, "loss": 1 / step, "note": "text"} for step in range(1, 2001)]
+    loss, scores = json.loads(read(posterior.report(tmp_path / "report.html", history=history)).json)[
+        "traces"
+    ]
+    assert (loss["title"], loss["x"][0], loss["x"][-1], len(loss["x"])) == ("loss", 1, 2000, 400)
+    assert [len(line) for line in scores["lines"]] == [400, 400, 400]
+    assert scores["lines"][2][-1] == 2999
+
+
 def test_diagnostics_that_are_not_finite_do_not_break_the_page(tmp_path):
     posterior = noisy_posterior(4, 30, details={"verdict": "exact", "explanation": "", "pareto_k": -np.inf})
     assert read(posterior.report(tmp_path / "report.html")).json

@@ -21,7 +21,7 @@ LAYOUT_THRESHOLD = 0.2  # edges at least this probable shape the drawing
 MAX_LABEL = 18  # columns of text in a node
 _COLUMN_WIDTH, _NODE_PADDING, _NODE_GAP = 7.6, 22.0, 22.0  # pixels
 _LAYER_HEIGHT = 84.0
-_MAX_CLASSES = 6
+_MAX_CLASSES, _LARGE = 6, 24  # half as many drawings beyond so many variables
 _MAX_TRACE_POINTS = 400
 
 
@@ -105,7 +105,7 @@ def pairs_content(posterior: Posterior) -> list[list[Any]]:
 def classes_content(posterior: Posterior) -> dict[str, Any]:
     """The most probable Markov equivalence classes with their CPDAGs as lists of index pairs."""
     table = posterior.equivalence_classes(top=None)
-    top = table.head(_MAX_CLASSES)
+    top = table.head(_MAX_CLASSES if posterior.num_variables <= _LARGE else _MAX_CLASSES // 2)
     shown = []
     for row in top.to_dict(orient="records"):
         graph = cpdag(posterior.samples[row["sample"]])

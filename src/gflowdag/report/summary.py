@@ -80,7 +80,7 @@ def method_rows(
         row = [
             name,
             str(other.diagnostics()["verdict"]),
-            "–" if other.log_evidence is None else f"{other.log_evidence:.3f}",
+            "–" if other.log_evidence is None else f"{other.log_evidence:.3f}".replace("-", "−"),
             f"{metrics.expected_edges(other):.2f}",
         ]
         if other is posterior:

@@ -22,7 +22,7 @@ function gapNear(x, y) {
 }
 
 function waypoints({ source, target }) {
-  const known = bends.get(`${source},${target}`) ?? bends.get(`${target},${source}`)?.toReversed();
+  const known = bends.get(`${source},${target}`) ?? bends.get(`${target},${source}`)?.slice().reverse();
   if (known) return known;
   const [x0, y0] = at[source], [x1, y1] = at[target];
   const between = [...rows.keys()].filter((y) => (y - y0) * (y - y1) < 0).sort((a, b) => (y1 > y0 ? a - b : b - a));

@@ -48,12 +48,14 @@ function classCard({ probability: mass, logScore, sampled, members, directed, un
       return { source, target, headless: true, title: `${names[i]} – ${names[j]}: either direction` };
     }),
   ];
+  const picture = drawGraph(edges, () => ({}), `Equivalence class ${rank + 1}`);
+  picture.setAttribute("style", `max-width: ${Math.round(1.1 * (frame.right - frame.left))}px`);
   const open = undirected.slice(0, 8).map(([i, j]) => `${names[i]} – ${names[j]}`).join(", ");
   const more = undirected.length > 8 ? ` and ${undirected.length - 8} more` : "";
   return html("article", { class: "card" },
     html("h3", {}, `${rank + 1}. ${(100 * mass).toFixed(mass < 0.1 ? 1 : 0)} %`),
     html("p", { class: "muted" }, `${plural(members, "graph")}, ${plural(sampled, "of them").replace(/s$/, "")} sampled; ${plural(directed.length + undirected.length, "edge")}${logScore === null ? "" : `; log score ${minus(logScore.toFixed(2))}`}`),
-    drawGraph(edges, () => ({}), `Equivalence class ${rank + 1}`),
+    picture,
     html("p", {}, undirected.length ? `Open direction: ${open}${more}.` : "Every edge has one direction."));
 }
 
@@ -61,7 +63,7 @@ function showClasses() {
   const { shown: classes, total, mass } = report.classes;
   byId("class-summary").textContent =
     `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${(100 * mass).toFixed(0)} % of the probability.${mass < 0.05 ? " No class stands out: read the edges, not the classes." : ""}`;
-  byId("class-cards").setAttribute("style", `--card: ${Math.round(Math.min(520, Math.max(320, (frame.right - frame.left) / 2)))}px`);
+  byId("class-cards").setAttribute("style", `--card: ${Math.round(Math.max(320, 0.62 * (frame.right - frame.left)))}px`);
   byId("class-cards").replaceChildren(...classes.map(classCard));
 }
 
