@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
 from gflowdag import __version__
 from gflowdag.files import atomic_write, plain
 from gflowdag.report import content, summary, words
+from gflowdag.truth import Truth, align
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
     from gflowdag.posterior import Posterior
-    from gflowdag.truth import Truth
 
 _SCRIPTS = ("dom.js", "charts.js", "drawing.js", "graph.js", "pairs.js", "panels.js", "downloads.js")
 
@@ -74,6 +75,9 @@ def render(
     manifest: Mapping[str, Any] | None,
 ) -> str:
     """The report as HTML text; arguments as for `write_report`."""
+    if truth is not None:  # read once: it may be an iterator, and methods may order their variables otherwise
+        names = list(posterior.names)
+        truth = pd.DataFrame(align(truth, names), index=names, columns=names)
     drawn = {
         "graph": content.graph_content(posterior),
         "pairs": content.pairs_content(posterior),
