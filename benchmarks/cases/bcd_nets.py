@@ -48,7 +48,7 @@ def _fit(tables: list[problems.Problem], equal_variances: bool, options: Options
     config = bcd_nets.Config(
         equal_variances=equal_variances,
         num_steps=int(options.extra.get("bcd_steps", 20 if options.quick else 20_000)),
-        batch_size=int(options.extra.get("bcd_batch", 4 if options.quick else 64)),
+        batch_size=int(options.extra.get("bcd_batch", 4 if options.quick else 16)),
     )
     scores = [make_score(problem.data) for problem in tables]
     d = scores[0].num_variables

@@ -3,7 +3,9 @@
 A weighted DAG is a permutation and a strictly triangular matrix: `W = P U Pᵀ`, `x = Wᵀ x + noise`. The
 variational posterior is `q(U, log σ) q(P | U, log σ)`: a diagonal normal, then a distribution over
 permutations whose logits a network computes from the weights. Its evidence lower bound is maximised by
-stochastic gradients, through a straight-through Gumbel–Sinkhorn relaxation of the permutation.
+stochastic gradients: through the draw for the weights, and for the permutations by the score function,
+several permutations of the same weights serving each other as baseline. (The published method differentiates
+a Sinkhorn relaxation straight through; that gradient is biased, and the bound falls again during training.)
 
 This model is not BGe: the weights have a horseshoe prior and the noise of all variables may have one
 variance. An edge is a weight that exceeds a threshold, so the samples are no draws from the posterior of a
@@ -21,7 +23,7 @@ import numpy as np
 import optax
 from jax import Array
 
-from gflowdag.baseline.sinkhorn import log_bethe_permanent, straight_through_permutation
+from gflowdag.baseline.permutations import log_bethe_permanent, sample_permutation
 from gflowdag.progress import Progress, silent
 
 
@@ -30,11 +32,10 @@ class Config(NamedTuple):
 
     equal_variances: bool = False
     num_steps: int = 20_000
-    batch_size: int = 64  # joint samples of weights, noise and permutation per step
+    batch_size: int = 16  # draws of weights and noise per step
+    num_permutations: int = 4  # for each of them, at least 2
     learning_rate: float = 1e-3  # of AdaBelief
     degree: float = 2.0  # expected edges per node, sets the scale of the horseshoe
-    temperature: float = 0.2  # of the Gumbel–Sinkhorn relaxation
-    num_sinkhorn: int = 30  # iterations
     hidden: int = 128  # width of both layers of the network
 
 
@@ -62,12 +63,13 @@ class State(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """A joint sample of the variational posterior."""
+    """Weights and noise from the variational posterior, with k permutations."""
 
-    weights: Array  # float64 [d, d], W, rows are sources
+    weights: Array  # float64 [k, d, d], W, rows are sources
     log_noise: Array  # float64 [d], log standard deviations
     latents: Array  # float64 [e + v], the entries of U, then the free log standard deviations
-    log_q: Array  # float64 [], log density of the draw
+    log_q_latents: Array  # float64 [], log density of the latents
+    log_q_permutation: Array  # float64 [k], log probability of each permutation given the latents
 
 
 def moments(values: np.ndarray) -> Moments:
@@ -93,47 +95,55 @@ def init(key: Array, num_variables: int, config: Config) -> State:
 def step(state: State, data: Moments, config: Config) -> tuple[State, Array]:
     """One ascent of the evidence lower bound; also returns its estimate, float64 []."""
     key, draw = jax.random.split(state.key)
-    loss, gradient = jax.value_and_grad(negative_elbo)(state.params, draw, data, config)
+    gradient, bound = jax.grad(surrogate_loss, has_aux=True)(state.params, draw, data, config)
     updates, optimiser = optax.adabelief(config.learning_rate).update(gradient, state.optimiser, state.params)
     params = jax.tree.map(jnp.add, state.params, updates)
-    return State(params, optimiser, key), -loss
+    return State(params, optimiser, key), bound
 
 
-def negative_elbo(params: Params, key: Array, data: Moments, config: Config) -> Array:
-    """Minus the evidence lower bound, estimated from a batch of joint samples, float64 []."""
-    keys = jax.random.split(key, config.batch_size)
-    draws = jax.vmap(partial(sample, params=params, config=config, num_variables=len(data.covariance)))(keys)
-    log_joint = jax.vmap(partial(log_joint_density, data=data, config=config))(draws)
-    return jnp.mean(draws.log_q - log_joint)
+def surrogate_loss(params: Params, key: Array, data: Moments, config: Config) -> tuple[Array, Array]:
+    """A loss whose gradient estimates that of minus the bound, and the bound itself, float64 [] each."""
+    d = len(data.covariance)
+
+    def of_one(key: Array) -> tuple[Array, Array]:
+        draw = sample(key, params, config, d)
+        log_joint = log_joint_density(draw, data, config)
+        bound = jax.lax.stop_gradient(log_joint - draw.log_q_latents - draw.log_q_permutation)
+        # Compared with the mean of the other permutations: (bound − mean of all) · k / (k − 1).
+        advantage = (bound - bound.mean()) * config.num_permutations / (config.num_permutations - 1)
+        gain = jnp.mean(log_joint + advantage * draw.log_q_permutation) - draw.log_q_latents
+        return -gain, bound.mean()
+
+    losses, bounds = jax.vmap(of_one)(jax.random.split(key, config.batch_size))
+    return losses.mean(), bounds.mean()
 
 
 def sample(key: Array, params: Params, config: Config, num_variables: int) -> Draw:
-    """Draw weights, noise and permutation; gradients pass through."""
+    """Draw weights and noise, through which gradients pass, and permutations, through which none do."""
     d = num_variables
     normal, gumbel = jax.random.split(key)
     noise = jax.random.normal(normal, params.mean.shape, jnp.float64)
     latents = params.mean + jnp.exp(params.log_std) * noise
-    log_q = jnp.sum(-0.5 * noise**2 - params.log_std) - 0.5 * np.log(2 * np.pi) * latents.size
+    log_q_latents = jnp.sum(-0.5 * noise**2 - params.log_std) - 0.5 * np.log(2 * np.pi) * latents.size
     logits = _permutation_logits(params.layers, latents).reshape(d, d)
-    perturbed = logits + jax.random.gumbel(gumbel, (d, d), jnp.float64)
-    permutation = straight_through_permutation(perturbed, config.temperature, config.num_sinkhorn)
-    log_q += jnp.sum(permutation * logits) - log_bethe_permanent(logits)
+    draws = jax.random.split(gumbel, config.num_permutations)
+    permutations = jax.vmap(sample_permutation, (0, None))(draws, jax.lax.stop_gradient(logits))
+    log_q_permutation = jnp.sum(permutations * logits, axis=(1, 2)) - log_bethe_permanent(logits)
     num_weights = d * (d - 1) // 2
     triangular = jnp.zeros((d, d), jnp.float64).at[np.triu_indices(d, 1)].set(latents[:num_weights])
+    weights = permutations @ triangular @ jnp.swapaxes(permutations, 1, 2)
     log_noise = jnp.broadcast_to(latents[num_weights:], (d,))
-    return Draw(permutation @ triangular @ permutation.T, log_noise, latents, log_q)
+    return Draw(weights, log_noise, latents, log_q_latents, log_q_permutation)
 
 
 def log_joint_density(draw: Draw, data: Moments, config: Config) -> Array:
-    """Log likelihood of the table plus log prior of weights, noise and permutation, float64 []."""
+    """Log likelihood of the table plus log prior of weights and noise, for each permutation, float64 [k]."""
     d = len(data.covariance)
     num_weights = d * (d - 1) // 2
     residual = jnp.eye(d) - draw.weights
-    squares = jnp.sum(
-        residual * (data.covariance @ residual), axis=0
-    )  # mean squared residual of each variable
+    squares = jnp.sum(residual * (data.covariance @ residual), axis=1)  # mean squared residuals [k, d]
     terms = squares * jnp.exp(-2 * draw.log_noise) + 2 * draw.log_noise + np.log(2 * np.pi)
-    log_likelihood = -0.5 * jnp.sum(terms) * data.num_rows
+    log_likelihood = -0.5 * jnp.sum(terms, axis=1) * data.num_rows
     scale = horseshoe_scale(d, data.num_rows, config.degree)
     log_prior = jnp.sum(log_horseshoe(draw.latents[:num_weights], scale))
     log_prior += jnp.sum(-0.5 * (draw.latents[num_weights:] / 3.0) ** 2)
@@ -208,8 +218,9 @@ def sample_weights(
     """
 
     def of_one(key: Array, params: Params) -> Array:
-        draw = partial(sample, params=params, config=config, num_variables=num_variables)
-        return jax.vmap(draw)(jax.random.split(key, num_samples)).weights
+        single = config._replace(num_permutations=1)
+        draw = partial(sample, params=params, config=single, num_variables=num_variables)
+        return jax.vmap(draw)(jax.random.split(key, num_samples)).weights[:, 0]
 
     return jax.vmap(of_one)(keys, params)
 

@@ -32,7 +32,8 @@ class BCDNets(StructureLearner):
     Args:
         equal_variances: whether the noise of all variables has one variance.
         num_steps: gradient steps.
-        batch_size: joint samples of weights and permutation per step.
+        batch_size: draws of weights and noise per step.
+        num_permutations: permutations for each of them, at least 2.
         learning_rate: of AdaBelief.
         degree: expected number of edges per node, sets the scale of the horseshoe prior.
         threshold: smallest absolute weight that counts as an edge.
@@ -55,7 +56,8 @@ class BCDNets(StructureLearner):
         verbose: bool = False,
         equal_variances: bool = False,
         num_steps: int = 20_000,
-        batch_size: int = 64,
+        batch_size: int = 16,
+        num_permutations: int = 4,
         learning_rate: float = 1e-3,
         degree: float = 2.0,
         threshold: float = 0.3,
@@ -72,11 +74,14 @@ class BCDNets(StructureLearner):
         self.equal_variances = equal_variances
         self.num_steps = num_steps
         self.batch_size = batch_size
+        self.num_permutations = num_permutations
         self.learning_rate = learning_rate
         self.degree = degree
         self.threshold = threshold
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        if self.num_permutations < 2:
+            raise ValueError(f"num_permutations must be at least 2, got {self.num_permutations}")
         if not self._data.is_continuous:
             raise DataError(
                 "BCDNets needs continuous columns: use DiBS, OrderMCMC or ExactPosterior on discrete data"
@@ -86,6 +91,7 @@ class BCDNets(StructureLearner):
             equal_variances=self.equal_variances,
             num_steps=self.num_steps,
             batch_size=self.batch_size,
+            num_permutations=self.num_permutations,
             learning_rate=self.learning_rate,
             degree=self.degree,
         )

@@ -1,4 +1,4 @@
-"""Distributions over permutations: Gumbel–Sinkhorn samples (Mena et al. 2018) and their normalising constant.
+"""Distributions over permutations, `q(P) ∝ exp ⟨P, logits⟩`: samples and normalising constant.
 
 All iterations multiply and add positive numbers: in double precision logits may span several hundred nats,
 and no exponential is taken inside a loop.
@@ -11,6 +11,24 @@ import jax.numpy as jnp
 from jax import Array
 
 from gflowdag.baseline.assignment import max_assignment
+
+
+def sample_permutation(key: Array, logits: Array) -> Array:
+    """The permutation of largest total logit after Gumbel noise (Mena et al. 2018).
+
+    Args:
+        key: source of randomness.
+        logits: float64 [d, d], bounded to a few tens.
+
+    Returns:
+        float64 [d, d], exactly 0/1 with one 1 in each row and column.
+    """
+    perturbed = logits + jax.random.gumbel(key, logits.shape, jnp.float64)
+    # Scaling rows and columns changes no optimal assignment; sharpened and nearly doubly stochastic, few rows
+    # are in conflict and the assignment is found in a few turns.
+    scaled = sinkhorn(perturbed / 0.2, num_iterations=20)
+    columns = max_assignment(jnp.log(scaled + 1e-300))
+    return jax.nn.one_hot(columns, len(columns), dtype=jnp.float64)
 
 
 def sinkhorn(logits: Array, num_iterations: int) -> Array:
@@ -33,24 +51,6 @@ def sinkhorn(logits: Array, num_iterations: int) -> Array:
     scaled = kernel * columns
     scaled = scaled / scaled.sum(axis=1, keepdims=True)
     return scaled / scaled.sum(axis=0)
-
-
-def straight_through_permutation(perturbed: Array, temperature: float, num_iterations: int) -> Array:
-    """The permutation matrix of largest total weight, with the gradient of its Sinkhorn relaxation.
-
-    Args:
-        perturbed: logits plus Gumbel noise, float64 [d, d].
-        temperature: of the relaxation.
-        num_iterations: of Sinkhorn's algorithm.
-
-    Returns:
-        float64 [d, d], exactly 0/1 with one 1 in each row and column.
-    """
-    soft = sinkhorn(perturbed / temperature, num_iterations)
-    # Scaling rows and columns changes no optimal assignment, and leaves few rows in conflict.
-    columns = max_assignment(jnp.log(jax.lax.stop_gradient(soft) + 1e-300))
-    hard = jax.nn.one_hot(columns, len(columns), dtype=soft.dtype)
-    return hard + (soft - jax.lax.stop_gradient(soft))  # exactly `hard` in value
 
 
 def log_bethe_permanent(logits: Array, num_iterations: int = 15) -> Array:
