@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint docs bench clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +23,10 @@ test-all: $(STAMP)  ## every test, minutes to an hour
 
 lint: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+docs: $(STAMP)  ## the documentation, in docs/_build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 
 bench: $(STAMP)  ## all benchmark cases, small
 	$(BIN)/python benchmarks/run.py --quick

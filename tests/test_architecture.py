@@ -45,7 +45,7 @@ def test_a_room_imports_only_from_its_left(room: str) -> None:
 
 def test_no_approximate_estimator_uses_the_exact_engine() -> None:
     for path in (SOURCE / "estimators").glob("*.py"):
-        if path.stem in {"exact", "auto", "__init__"}:
+        if path.stem in {"exact", "auto", "cost", "__init__"}:  # cost: only what it would take
             continue
         assert "gflowdag.exact" not in path.read_text(encoding="utf-8"), path.name
 

@@ -25,6 +25,7 @@ _LAZY = {
     "DiBS": "gflowdag.estimators",
     "BCDNets": "gflowdag.estimators",
     "compare": "gflowdag.compare",
+    "total_effects": "gflowdag.effects",
 }
 _MODULES = {"metrics": "gflowdag.metrics", "simulate": "gflowdag.data.simulate", "plot": "gflowdag.plot"}
 

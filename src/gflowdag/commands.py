@@ -70,16 +70,7 @@ def run_fit(
     """Fit, and write the run folder. Returns the posterior and the folder."""
     from gflowdag.estimators import estimator_class
 
-    knowledge = config["knowledge"]
-    data = load_table(
-        config["data"],
-        interventions=config["interventions"],
-        intervention_base=config["intervention_base"],
-        knowledge=None if knowledge is None else Path(knowledge),
-        standardize=config["standardize"],
-        discretize=config["discretize"],
-        missing=config["missing"],
-    )
+    data = _configured_table(config)
     true_graph = load_truth(config["data"], truth)
     name = f"{Path(config['data']).stem}-{config['method']}"
     folder = Path(out) if out is not None else runs.free_folder("runs", name)
@@ -100,8 +91,22 @@ def run_fit(
     except BaseException as error:
         run.abandon(str(error) or type(error).__name__)
         raise
-    posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph)
+    facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
+    posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
     return posterior, folder
+
+
+def _configured_table(config: dict[str, Any]) -> Dataset:
+    knowledge = config["knowledge"]
+    return load_table(
+        config["data"],
+        interventions=config["interventions"],
+        intervention_base=config["intervention_base"],
+        knowledge=None if knowledge is None else Path(knowledge),
+        standardize=config["standardize"],
+        discretize=config["discretize"],
+        missing=config["missing"],
+    )
 
 
 def _method_options(estimator: type, config: dict[str, Any], folder: Path, resume: bool) -> dict[str, Any]:
@@ -199,8 +204,21 @@ def rewrite_report(run: Path, to: Path | None) -> Path:
     """Write the report of a run folder (or a posterior file) anew."""
     posterior = Posterior.load(run)
     folder = run if run.is_dir() else run.parent
-    config = runs.read_config(folder) if (folder / runs.CONFIG).exists() else None
-    return posterior.report(to or folder / runs.REPORT, config=config)
+    facts: dict[str, Any] = {"history": runs.read_metrics(folder)}
+    if (folder / runs.CONFIG).exists():
+        facts |= {"config": runs.read_config(folder), "manifest": runs.read_manifest(folder)}
+        facts |= _table_of(facts["config"])
+    return posterior.report(to or folder / runs.REPORT, **facts)
+
+
+def _table_of(config: dict[str, Any]) -> dict[str, Any]:
+    """The table and the true graph behind a run, where they can still be found and are the same."""
+    try:
+        data = _configured_table(config)
+        truth = load_truth(config["data"], None)
+    except (GFlowDAGError, KeyError):
+        return {}
+    return {"data": data, "truth": truth} if data.sha256 == config.get("data_sha256") else {}
 
 
 def run_comparison(

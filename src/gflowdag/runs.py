@@ -21,6 +21,7 @@ from gflowdag.files import write_json
 from gflowdag.posterior import Posterior
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
+METRICS = "metrics.jsonl"
 _VERSIONED = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "numba", "pandas", "scikit-learn")
 
 
@@ -101,6 +102,18 @@ def read_config(folder: str | Path) -> dict[str, Any]:
 def read_manifest(folder: str | Path) -> dict[str, Any]:
     """Versions, seed, data, device and status of a run folder."""
     return _read_json(Path(folder) / MANIFEST)
+
+
+def read_metrics(folder: str | Path) -> list[dict[str, Any]]:
+    """The rows of a training run's `metrics.jsonl`, none where there is no such file."""
+    path = Path(folder) / METRICS
+    if not path.exists():
+        return []
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def _read_json(path: Path) -> dict[str, Any]:
