@@ -1,4 +1,4 @@
-"""Gadget on the paper's problems, with the uniform prior and its own. Options: `candidates=K`, `exact=yes`."""
+"""Gadget on the paper's problems, with a uniform and its own prior. Options: `candidates=K`, `exact=yes`."""
 
 from __future__ import annotations
 
