@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from gflowdag.data import Knowledge
-from gflowdag.diagnostics import MAXIMAL_R_HAT, chain_ess, split_r_hat
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.mcmc import orders as order_mcmc
 from gflowdag.posterior import Posterior
@@ -84,7 +84,7 @@ class OrderMCMC(StructureLearner):
         flat = chains.orders.reshape(-1, score.num_variables)
         edges = edge_probabilities_of_orders(problem, flat)
         edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
-        verdict, errors = mixing(edges)
+        verdict, errors = mixing(edges, chains.log_weights)
         rng = np.random.default_rng(seed)
         chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
         samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
@@ -105,26 +105,19 @@ class OrderMCMC(StructureLearner):
         )
 
 
-def mixing(edges: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
-    """Verdict and figures from edge probabilities [C, T, d, d]; the error of their mean [d, d]."""
+def mixing(edges: np.ndarray, log_weights: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+    """Verdict on chains of orders, and the Monte-Carlo error of each mean edge probability.
+
+    Args:
+        edges: edge probabilities given each recorded order, float64 [chains, draws, d, d].
+        log_weights: of the orders, float64 [chains, draws].
+
+    Returns:
+        Figures for the diagnostics, and float64 [d, d].
+    """
     spread = edges.std(axis=(0, 1))
-    effective = chain_ess(edges)
-    errors = spread / np.sqrt(effective)
-    moving = spread > _MOVING
-    if not moving.any():
-        moving = np.ones_like(moving)
-    r_hat = float(np.max(split_r_hat(edges)[moving]))
-    converged = r_hat <= MAXIMAL_R_HAT
-    explanation = (
-        f"{edges.shape[0]} chains from random orders agree on every edge (largest split R-hat {r_hat:.3f})."
-        if converged
-        else f"The chains have not mixed (largest split R-hat {r_hat:.3f}): run more iterations."
-    )
-    figures = {
-        "verdict": "trusted" if converged else "not converged",
-        "explanation": explanation,
-        "r_hat": r_hat,
-        "effective_samples": float(np.min(effective[moving])),
-        "ess": float(np.min(effective[moving])) / (edges.shape[0] * edges.shape[1]),
-    }
-    return figures, errors
+    # Edges that every order gives nearly the same probability have R-hats without meaning.
+    moving = np.where(spread > _MOVING, edges, 0.0)
+    figures, effective = chain_verdict(moving, log_weights)
+    fewest = figures["effective_samples"]
+    return figures, spread / np.sqrt(np.where(spread > _MOVING, effective, fewest))
