@@ -86,7 +86,7 @@ class Score:
     def extended_local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
         """`local` of each set with one more parent, bool [m, d] -> [m, d].
 
-        Faster than asking one by one. −inf where knowledge forbids the larger set, where the parent is in the set
+        Faster than asking one by one. −inf where knowledge forbids the larger set, where the parent is in it
         already, and for the node itself.
         """
         parents = np.asarray(parents, bool)

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from gflowdag.errors import ScoreError
 from gflowdag.graph.bits import popcount
 from gflowdag.graph.closure import legal_edges
 from gflowdag.progress import Progress, silent
 from gflowdag.score.base import Score
+from gflowdag.score.climb import iterated_climb
 from gflowdag.score.threads import map_threads
 
 _BEAM = 32  # parent sets that stand for the posterior of a node while its candidates are chosen
@@ -50,14 +50,20 @@ def dense_candidates(table: NDArray[np.float64]) -> CandidateTable:
     return CandidateTable(others, table, np.full((d, d), -np.inf), np.zeros(d))
 
 
-def candidate_table(score: Score, num_candidates: int, progress: Progress = silent) -> CandidateTable:
+def candidate_table(
+    score: Score, num_candidates: int, progress: Progress = silent, *, seed: int = 0
+) -> CandidateTable:
     """Choose candidate parents greedily and score their subsets.
+
+    The parents in one good DAG come first: left to itself, a node takes its children for parents, and has no
+    room left for the parents that it needs where the children come after it.
 
     Args:
         score: any score.
         num_candidates: `K`; the table holds `d 2^K` numbers. At least the number of required parents of any
             node.
         progress: told about the nodes done.
+        seed: of the search for a good DAG.
 
     Returns:
         The table, with the share of each node's posterior (without acyclicity) that the restriction leaves
@@ -76,8 +82,10 @@ def candidate_table(score: Score, num_candidates: int, progress: Progress = sile
     singles = np.full((d, d), -np.inf)
     lost = np.zeros(d)
 
+    good = iterated_climb(score, np.random.default_rng(seed))
+
     def fill(node: int) -> None:
-        candidates[node] = chosen = _choose(score, node, size)
+        candidates[node] = chosen = _choose(score, node, size, good)
         scores[node] = score.likelihood.local_subsets(node, chosen)
         scores[node] += score.prior_log_weights[popcount(np.arange(1 << size))]
         score.forbid(node, chosen, scores[node])
@@ -118,21 +126,22 @@ def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDA
     return odds
 
 
-def _choose(score: Score, node: int, size: int) -> NDArray[np.int64]:
-    """Candidates one by one: each time the node that takes most mass beside the best sets found so far.
+def _choose(score: Score, node: int, size: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Parents in a good DAG, then each time the node that takes most mass beside the best sets so far.
 
     Pairs of new parents count too, so that two causes which only help together are found.
     """
     d = score.num_variables
     required = score.constraints.required[:, node]
-    chosen = np.flatnonzero(required)
-    free = ~required & (np.arange(d) != node)
-    beam = required[None]
+    parents = good[:, node]
+    chosen = np.concatenate([np.flatnonzero(required), np.flatnonzero(parents & ~required)])[:size]
+    free = ~np.isin(np.arange(d), [*chosen, node])
+    beam = np.unique(np.stack([required, parents]), axis=0)
     values = score.local(node, beam)
     extended = score.extended_local(node, beam)
     pairs = score.extended_local(node, required | np.eye(d, dtype=bool)[free])
     while len(chosen) < size:
-        mass = logsumexp(np.concatenate([extended, pairs]), axis=0)
+        mass = np.logaddexp.reduce(np.concatenate([extended, pairs]), axis=0)
         options = np.flatnonzero(free)
         best = options[np.argmax(mass[options])]  # a forbidden parent (−inf) only where nothing else is left
         chosen = np.append(chosen, best)
@@ -158,5 +167,5 @@ def _lost_mass(score: Score, node: int, chosen, scores, outsiders) -> float:
     parents[:, chosen] = (top[:, None] >> np.arange(len(chosen))) & 1
     with_outsider = score.extended_local(node, parents)[:, outsiders]
     with_outsider[~parents.any(axis=1)] = -np.inf  # the outsider alone is kept
-    odds = np.exp(logsumexp(with_outsider) - logsumexp(scores[top]))
+    odds = np.exp(np.logaddexp.reduce(with_outsider, axis=None) - np.logaddexp.reduce(scores[top]))
     return float(odds / (1 + odds))
