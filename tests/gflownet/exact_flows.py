@@ -8,7 +8,7 @@ import numpy as np
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.simulate import linear_gaussian
-from gflowdag.gflownet.edges import NEVER, EdgeSpace, edge_space
+from gflowdag.gflownet.edges import NEVER, Decision, EdgeSpace, edge_space, uniform_removals
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.score import Score, make_score
 
@@ -22,12 +22,12 @@ class TabularPolicy(eqx.Module):
     def __call__(self, observation):
         d = observation.adjacency.shape[0]
         code = (observation.adjacency.reshape(-1) * (1 << jnp.arange(d * d, dtype=jnp.int32))).sum()
-        return self.log_stop[code], self.log_edges[code]
+        return Decision(self.log_stop[code], self.log_edges[code], uniform_removals(observation.removable))
 
 
-def problem(d: int = 3, knowledge: Knowledge | None = None, seed: int = 0) -> tuple[Score, EdgeSpace]:
+def problem(d: int = 3, knowledge: Knowledge | None = None, num_rows: int = 50) -> tuple[Score, EdgeSpace]:
     """A small linear-Gaussian problem."""
-    frame = linear_gaussian(d, 50, random_state=seed).frame
+    frame = linear_gaussian(d, num_rows, random_state=0).frame
     score = make_score(Dataset.from_frame(frame, standardize=True, knowledge=knowledge), knowledge=knowledge)
     return score, edge_space(score)
 

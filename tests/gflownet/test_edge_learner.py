@@ -14,6 +14,7 @@ from gflowdag.gflownet.trainer import Options, train
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.metrics import jsd
 
+QUICK = Tempering(rate=0.02)
 KNOWLEDGE = Knowledge(required=[("X1", "X2")], forbidden=[("X3", "X2")], max_parents=2)
 
 
@@ -26,7 +27,7 @@ def divergence(p, q):
 def test_every_objective_learns_the_posterior_of_three_variables(objective):
     with jax.enable_x64(True):
         score, space = problem(3)
-        learner = EdgeLearner(space, batch_size=64, objective=objective, width=32)
+        learner = EdgeLearner(space, batch_size=64, objective=objective, width=32, tempering=QUICK)
         trained = train(
             learner, jax.random.key(0), iterations=300, options=Options(learning_rate=5e-3, warmup=10)
         )
@@ -39,7 +40,7 @@ def test_every_objective_learns_the_posterior_of_three_variables(objective):
 def test_four_variables_with_knowledge_are_learnt():
     with jax.enable_x64(True):
         score, space = problem(4, KNOWLEDGE)
-        learner = EdgeLearner(space, batch_size=64, width=64)
+        learner = EdgeLearner(space, batch_size=64, width=64, tempering=QUICK)
         trained = train(learner, jax.random.key(0), iterations=400, options=Options(learning_rate=3e-3))
         graphs, probabilities, _ = posterior(score)
         learnt = policy_distribution(space, trained.params, graphs)

@@ -65,7 +65,7 @@ def test_actions_follow_the_policy_and_never_the_impossible():
 
 
 def test_memory_is_refused_before_it_is_needed():
-    assert edges.check_memory(5, 128) == 11 * 128 * 25 * 7
+    assert edges.check_memory(5, 128) == 11 * 128 * 25 * 8
     with pytest.raises(TooLargeError, match="batch_size of at most"):
         edges.check_memory(50, 4096)
 
@@ -75,4 +75,7 @@ def test_the_start_state_holds_the_required_edges():
         _, space = problem(3, Knowledge(required=[("X3", "X1")]))
         state: DAGState = edges.start(space)
         assert np.argwhere(state.graph.adjacency).tolist() == [[2, 0]]
-        assert float(edges.log_backward(space, edges.add_edge(space, state, jnp.asarray(7)).graph)) == 0.0
+        after = edges.observe(space, edges.add_edge(space, state, jnp.asarray(7)), jnp.float32(1.0))
+        removals = np.exp(edges.uniform_removals(after.removable))
+        assert removals[2, 1] == 1.0  # the only edge that can be taken back
+        assert removals.sum() == 1.0

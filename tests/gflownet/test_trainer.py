@@ -161,4 +161,4 @@ def test_stacked_problems_learn_as_if_alone():
         Stacked(slopes[:1] * 2), KEY, iterations=30, options=options, optimizer=stacked_optimizer(optimizer)
     ).params
     np.testing.assert_allclose(unstack(together, 0)["slope"], unstack(small, 0)["slope"], rtol=1e-5)
-    assert unstack(together, 1)["slope"] > unstack(together, 0)["slope"]
+    assert unstack(together, 1)["slope"] != unstack(small, 1)["slope"]

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from gflowdag.gflownet.edge_policy import PairPolicy
-from gflowdag.gflownet.edges import EdgeSpace, Observation, observe, start, tempered
+from gflowdag.gflownet.edges import EdgeSpace, Observation, Policy, observe, start, tempered
 from gflowdag.gflownet.objectives import balance_loss, evidence_estimates, final_estimates
-from gflowdag.gflownet.rollout import Trajectories, final_graphs, reordered, rollout
+from gflowdag.gflownet.rollout import Trajectories, rollout
 
 BLOCK = 8  # time steps whose gradient is computed together; blocks that no trajectory reached are skipped
 
@@ -26,8 +26,8 @@ class Tempering(NamedTuple):
     """
 
     first_gain: float = 3.0
-    spread: float = 2.0
-    rate: float = 0.03  # relative change per iteration
+    spread: float = 1.5
+    rate: float = 0.01  # relative change per iteration
 
     def start(self, space: EdgeSpace) -> Array:
         """The first exponent, float32 []."""
@@ -56,6 +56,7 @@ class EdgeLearner(eqx.Module):
     exploration: float = eqx.field(static=True)
     width: int = eqx.field(static=True)
     depth: int = eqx.field(static=True)
+    backward: str = eqx.field(static=True)
     tempering: Tempering = eqx.field(static=True)
 
     def __init__(
@@ -64,73 +65,80 @@ class EdgeLearner(eqx.Module):
         *,
         batch_size: int = 128,
         objective: str = "trajectory",
-        exploration: float = 0.0,
+        exploration: float = 0.25,
         width: int = 256,
         depth: int = 3,
+        backward: str = "learnt",
         tempering: Tempering = Tempering(),  # noqa: B008 (immutable)
     ):
         self.space, self.batch_size, self.objective = space, batch_size, objective
-        self.exploration, self.width, self.depth, self.tempering = exploration, width, depth, tempering
+        self.exploration, self.width, self.depth = exploration, width, depth
+        self.backward, self.tempering = backward, tempering
 
     def init(self, key: Array) -> tuple[PairPolicy, Array]:
         """A fresh policy; the memory is the exponent of the reward."""
-        policy = PairPolicy(self.space.num_variables, width=self.width, depth=self.depth, key=key)
+        d, backward = self.space.num_variables, self.backward
+        policy = PairPolicy(d, width=self.width, depth=self.depth, backward=backward, key=key)
         return policy, self.tempering.start(self.space)
 
     def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, step: Array):
         """Imbalance of fresh trajectories."""
         del target, step
-        num_forward = self.batch_size // 2
-        explorers = int(self.exploration * num_forward)
-        sharpness = (
-            jnp.ones(num_forward, jnp.float32)
-            .at[:explorers]
-            .set(jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32))
-        )
-        forward_key, reorder_key = jax.random.split(key)
-        forward = rollout(self.space, params, forward_key, exponent=memory, sharpness=sharpness)
-        again = reordered(self.space, final_graphs(forward), reorder_key, exponent=memory)
-        trajectories = jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=1), forward, again)
+        explorers = int(self.exploration * self.batch_size)
+        sharpness = jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32)
+        sharpness = jnp.append(sharpness, jnp.ones(self.batch_size - explorers, jnp.float32))
+        trajectories = rollout(self.space, params, key, exponent=memory, sharpness=sharpness)
         trajectories = jax.lax.stop_gradient(trajectories)
-        log_stop, log_forward = action_log_probabilities(params, trajectories)
+        log_stop, log_forward, log_backward = action_log_probabilities(params, trajectories)
         log_reward = tempered(
             self.space.num_variables,
             trajectories.gain,
             jnp.arange(self.space.max_steps)[:, None],
             memory,
         ).astype(jnp.float32)
-        estimates = evidence_estimates(log_reward, log_stop, log_forward, trajectories.log_backward)
+        estimates = evidence_estimates(log_reward, log_stop, log_forward, jax.lax.stop_gradient(log_backward))
         loss = balance_loss(self.objective, estimates, trajectories.active, trajectories.stopped)
+        # The backward policy learns which edge came last in the policy's own trajectories: a balance leaves
+        # it free to expect orders that the forward policy never takes. Only the gradient of this is added.
+        likelihood = log_backward[:, explorers:].sum() / self.batch_size
+        loss = loss - (likelihood - jax.lax.stop_gradient(likelihood))
 
-        log_weights = final_estimates(estimates, trajectories.stopped)[explorers:num_forward]
-        ess = jnp.exp(2 * jax.nn.logsumexp(log_weights) - jax.nn.logsumexp(2 * log_weights)) / len(
-            log_weights
-        )
+        log_weights = final_estimates(estimates, trajectories.stopped)[explorers:]
+        total, squares = jax.nn.logsumexp(log_weights), jax.nn.logsumexp(2 * log_weights)
+        ess = jnp.exp(2 * total - squares) / len(log_weights)
         edges = trajectories.active.sum() / self.batch_size - 1.0
         figures = {"exponent": memory, "ess": ess, "spread": spread(log_weights), "edges": edges}
         return loss, (self.tempering.update(memory, log_weights), figures)
 
 
-def action_log_probabilities(policy: PairPolicy, trajectories: Trajectories) -> tuple[Array, Array]:
-    """Log probabilities of stopping and of the edges that were added (0 elsewhere), both [steps, batch]."""
+def action_log_probabilities(policy: Policy, trajectories: Trajectories) -> tuple[Array, Array, Array]:
+    """What the policy says about the states and actions of trajectories.
+
+    Returns:
+        Log probabilities [steps, batch] of stopping in each state, of the edge that was added there, and of
+        taking that edge back; the latter two are 0 where no edge was added.
+    """
     steps, batch = trajectories.action.shape
-    padding = -steps % BLOCK
+    nowhere = jnp.full((1, batch), trajectories.observation.legal[0, 0].size, jnp.int32)
+    arrived = jnp.concatenate([nowhere, trajectories.action[:-1]])  # the edge by which each state was reached
+    shape = (BLOCK, batch, 3)
 
     def blocks(leaf: Array) -> Array:
-        padded = jnp.concatenate([leaf, jnp.zeros((padding, *leaf.shape[1:]), leaf.dtype)])
+        padded = jnp.concatenate([leaf, jnp.zeros((-steps % BLOCK, *leaf.shape[1:]), leaf.dtype)])
         return padded.reshape(-1, BLOCK, *leaf.shape[1:])
 
-    def one(observation: Observation, action: Array) -> tuple[Array, Array]:
-        log_stop, log_edges = policy(observation)
-        return log_stop, jnp.append(log_edges.reshape(-1), 0.0)[action]
+    def one(observation: Observation, action: Array, arrived: Array, active: Array) -> Array:
+        decision = policy(observation)
+        forward = jnp.append(decision.log_edges.reshape(-1), 0.0)[action]
+        backward = jnp.append(decision.log_removals.reshape(-1), 0.0)[arrived]
+        return jnp.where(active, jnp.stack([decision.log_stop, forward, backward]), 0.0)
 
-    def block(observation: Observation, action: Array, active: Array) -> tuple[Array, Array]:
-        log_stop, log_forward = jax.vmap(jax.vmap(one))(observation, action)
-        return jnp.where(active, log_stop, 0.0), jnp.where(active, log_forward, 0.0)
+    def block(row: tuple) -> Array:
+        return jax.lax.cond(
+            row[-1].any(), jax.vmap(jax.vmap(one)), lambda *_: jnp.zeros(shape, jnp.float32), *row
+        )
 
-    def skipped(observation: Observation, action: Array, active: Array) -> tuple[Array, Array]:
-        return jnp.zeros((BLOCK, batch), jnp.float32), jnp.zeros((BLOCK, batch), jnp.float32)
-
-    rows = jax.tree.map(blocks, (trajectories.observation, trajectories.action, trajectories.active))
-    log_stop, log_forward = jax.lax.map(lambda row: jax.lax.cond(row[2].any(), block, skipped, *row), rows)
-    return log_stop.reshape(-1, batch)[:steps], log_forward.reshape(-1, batch)[:steps]
+    rows = (trajectories.observation, trajectories.action, arrived, trajectories.active)
+    values = jax.lax.map(block, jax.tree.map(blocks, rows)).reshape(-1, batch, 3)[:steps]
+    log_stop, log_forward, reached = values[..., 0], values[..., 1], values[..., 2]
+    return log_stop, log_forward, jnp.append(reached[1:], jnp.zeros((1, batch), jnp.float32), axis=0)

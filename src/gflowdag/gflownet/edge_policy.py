@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet.edges import NEVER, Observation
+from gflowdag.gflownet.edges import NEVER, Decision, Observation, uniform_removals
 
 
 def hierarchical(stop_logit: Array, edge_logits: Array, legal: Array) -> tuple[Array, Array]:
@@ -16,9 +16,14 @@ def hierarchical(stop_logit: Array, edge_logits: Array, legal: Array) -> tuple[A
     Stopping is forced where nothing is legal.
     """
     log_stop = jnp.where(legal.any(), jax.nn.log_sigmoid(stop_logit), 0.0)
-    masked = jnp.where(legal, edge_logits, NEVER)
-    log_edges = jax.nn.log_sigmoid(-stop_logit) + jax.nn.log_softmax(masked.reshape(-1)).reshape(legal.shape)
+    log_edges = jax.nn.log_sigmoid(-stop_logit) + masked_log_softmax(edge_logits, legal)
     return log_stop, jnp.where(legal, log_edges, NEVER)
+
+
+def masked_log_softmax(logits: Array, mask: Array) -> Array:
+    """Log probabilities over the entries of a matrix where `mask`; `NEVER` elsewhere."""
+    masked = jnp.where(mask, logits, NEVER)
+    return jnp.where(mask, jax.nn.log_softmax(masked.reshape(-1)).reshape(mask.shape), NEVER)
 
 
 def independent_pairs(observation: Observation) -> tuple[Array, Array]:
@@ -41,22 +46,29 @@ class PairPolicy(eqx.Module):
 
     The deltas of all edges are among the inputs (on a logarithmic scale, so that 10² and 10⁴ rows look
     alike), and the last layer starts near zero, so that training starts from independent pairs.
+
+    The backward policy is learnt as well, unless `backward` is `"uniform"`: of all the orders in which a
+    graph can be built it then keeps those that the forward policy finds easy.
     """
 
     first: eqx.nn.Linear
     hidden: list[eqx.nn.Linear]
     last: eqx.nn.Linear
+    backward: str = eqx.field(static=True)
 
-    def __init__(self, num_variables: int, *, width: int = 256, depth: int = 3, key: Array):
+    def __init__(
+        self, num_variables: int, *, width: int = 256, depth: int = 3, backward: str = "learnt", key: Array
+    ):
         keys = jax.random.split(key, depth + 1)
         size = num_variables**2
         self.first = eqx.nn.Linear(4 * size + 2, width, key=keys[0], dtype=jnp.float32)
         self.hidden = [eqx.nn.Linear(width, width, key=k, dtype=jnp.float32) for k in keys[1:-1]]
-        last = eqx.nn.Linear(width, size + 1, key=keys[-1], dtype=jnp.float32)
+        last = eqx.nn.Linear(width, 2 * size + 1, key=keys[-1], dtype=jnp.float32)
         self.last = jax.tree.map(lambda leaf: 0.01 * leaf, last)
+        self.backward = backward
 
-    def __call__(self, observation: Observation) -> tuple[Array, Array]:
-        d = observation.legal.shape[0]
+    def __call__(self, observation: Observation) -> Decision:
+        d, removable = observation.legal.shape[0], observation.removable
         matrices = [
             observation.adjacency,
             observation.ancestors,
@@ -69,11 +81,12 @@ class PairPolicy(eqx.Module):
         x = jax.nn.gelu(self.first(x))
         for layer in self.hidden:
             x = x + jax.nn.gelu(layer(x))
-        correction = self.last(x)
+        stop, edges, removals = jnp.split(self.last(x), [1, 1 + d * d])
         stop_logit, edge_logits = independent_pairs(observation)
-        return hierarchical(
-            stop_logit + correction[-1], edge_logits + correction[:-1].reshape(d, d), observation.legal
-        )
+        forward = hierarchical(stop_logit + stop[0], edge_logits + edges.reshape(d, d), observation.legal)
+        if self.backward == "uniform":
+            return Decision(*forward, uniform_removals(removable))
+        return Decision(*forward, masked_log_softmax(removals.reshape(d, d), removable))
 
 
 def default_width(num_variables: int) -> int:

@@ -1,7 +1,7 @@
 """The edge-wise state space: DAGs that grow by one legal edge at a time and may stop anywhere.
 
-Functions here take one state; `jax.vmap` makes batches. A policy is any callable `Observation -> (log_stop,
-log_edges)`, log probabilities of stopping and of adding each edge.
+Functions here take one state; `jax.vmap` makes batches. A policy is any callable from an `Observation` to a
+`Decision`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gflowdag.score.base import Score
 NEVER = -1e9  # log probability of what cannot happen: finite, so that gradients of masked entries are zero
 MAX_MEMORY = 8 * 2**30  # bytes that the trajectories of one iteration may take
 
-Policy = Callable[["Observation"], tuple[Array, Array]]
+Policy = Callable[["Observation"], "Decision"]
 
 
 class EdgeSpace(NamedTuple):
@@ -58,8 +58,17 @@ class Observation(NamedTuple):
     adjacency: Array  # bool [d, d]
     ancestors: Array  # bool [d, d]
     legal: Array  # bool [d, d], edges that may be added
+    removable: Array  # bool [d, d], edges that may be taken back
     deltas: Array  # float32 [d, d], change of the tempered log reward by each legal edge, else 0
     exponent: Array  # float32 [], exponent of the reward, 1 for the posterior itself
+
+
+class Decision(NamedTuple):
+    """What a policy says about a state: log probabilities, forwards and backwards."""
+
+    log_stop: Array  # float32 []
+    log_edges: Array  # float32 [d, d], of adding each edge; with stop they sum to one
+    log_removals: Array  # float32 [d, d], of each edge to be the one that was added last
 
 
 def edge_space(score: Score) -> EdgeSpace:
@@ -91,7 +100,8 @@ def observe(space: EdgeSpace, state: DAGState, exponent: Array) -> Observation:
     legal = legal_edges(space, state.graph)
     deltas = tempered(space.num_variables, space.deltas.all(state.scores), 1, exponent)
     deltas = jnp.where(legal, deltas, 0.0).astype(jnp.float32)
-    return Observation(state.graph.adjacency, state.graph.ancestors, legal, deltas, exponent)
+    removable = state.graph.adjacency & ~space.required
+    return Observation(state.graph.adjacency, state.graph.ancestors, legal, removable, deltas, exponent)
 
 
 def tempered(d: int, gain: Array, num_added: Array | int, exponent: Array) -> Array:
@@ -121,10 +131,9 @@ def add_edge(space: EdgeSpace, state: DAGState, edge: Array) -> DAGState:
     )
 
 
-def log_backward(space: EdgeSpace, graph: EdgeState) -> Array:
-    """Log probability of each removal from `graph` under the uniform backward policy, float32 []."""
-    removable = graph.num_edges - space.required.sum()
-    return -jnp.log(jnp.maximum(removable, 1).astype(jnp.float32))
+def uniform_removals(removable: Array) -> Array:
+    """Log probabilities of the uniform backward policy, float32 [d, d]."""
+    return jnp.where(removable, -jnp.log(jnp.maximum(removable.sum(), 1).astype(jnp.float32)), NEVER)
 
 
 def draw_action(key: Array, log_stop: Array, log_edges: Array) -> Array:
@@ -133,10 +142,11 @@ def draw_action(key: Array, log_stop: Array, log_edges: Array) -> Array:
     return jnp.argmax(logits + jax.random.gumbel(key, logits.shape, jnp.float32)).astype(jnp.int32)
 
 
-def uniform_policy(observation: Observation) -> tuple[Array, Array]:
+def uniform_policy(observation: Observation) -> Decision:
     """The policy that takes every legal edge, and stop, with equal probability."""
     log_share = -jnp.log(observation.legal.sum() + 1.0).astype(jnp.float32)
-    return log_share, jnp.where(observation.legal, log_share, NEVER)
+    log_edges = jnp.where(observation.legal, log_share, NEVER)
+    return Decision(log_share, log_edges, uniform_removals(observation.removable))
 
 
 def check_memory(d: int, batch: int, *, limit: int = MAX_MEMORY) -> int:
@@ -146,7 +156,7 @@ def check_memory(d: int, batch: int, *, limit: int = MAX_MEMORY) -> int:
         TooLargeError: they are more than `limit`.
     """
     steps = d * (d - 1) // 2 + 1
-    needed = steps * batch * d * d * 7  # three boolean matrices and one of float32 per state
+    needed = steps * batch * d * d * 8  # four boolean matrices and one of float32 per state
     if needed > limit:
         raise TooLargeError(
             f"{batch} trajectories of up to {steps} steps on {d} variables take {needed / 2**30:.1f} GiB, "

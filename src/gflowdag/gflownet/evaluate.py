@@ -51,7 +51,7 @@ def _decisions(space: EdgeSpace, policy: Policy, graphs: NDArray[np.bool_]) -> t
             state = DAGState(
                 from_adjacency(adjacency), space.deltas.init(adjacency), jnp.zeros((), jnp.float64)
             )
-            return policy(observe(space, state, jnp.ones((), jnp.float32)))
+            return policy(observe(space, state, jnp.ones((), jnp.float32)))[:2]
 
         return jax.vmap(one)(batch)
 

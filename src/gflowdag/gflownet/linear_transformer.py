@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from gflowdag.gflownet.edge_policy import hierarchical
-from gflowdag.gflownet.edges import Observation
+from gflowdag.gflownet.edges import Decision, Observation, uniform_removals
 
 
 class Sizes(eqx.Module):
@@ -113,7 +113,7 @@ class LinearTransformer(eqx.Module):
         self.stop_head = [_linear(*layer, next(keys)) for layer in layers]
         self.edge_head = [_linear(*layer, next(keys)) for layer in layers]
 
-    def __call__(self, observation: Observation) -> tuple[Array, Array]:
+    def __call__(self, observation: Observation) -> Decision:
         d = observation.adjacency.shape[0]
         pair = (d, d, self.sources.shape[-1])
         tokens = jnp.concatenate(
@@ -126,7 +126,8 @@ class LinearTransformer(eqx.Module):
         edge_tokens = _run(self.edge_blocks, tokens, bits)
         stop_logit = _perceptron(self.stop_head, stop_token)[0]
         edge_logits = jax.vmap(lambda token: _perceptron(self.edge_head, token)[0])(edge_tokens)
-        return hierarchical(stop_logit, edge_logits.reshape(d, d), observation.legal)
+        forward = hierarchical(stop_logit, edge_logits.reshape(d, d), observation.legal)
+        return Decision(*forward, uniform_removals(observation.removable))
 
 
 def _run(blocks: list[Block], tokens: Array, bits: Array) -> Array:

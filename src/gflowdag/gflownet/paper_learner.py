@@ -86,9 +86,8 @@ class PaperLearner(eqx.Module):
             explores, key = jax.random.split(key)
             explore = jax.random.uniform(explores, dtype=jnp.float32) < exploration
             chosen, random = policy(observation), edges.uniform_policy(observation)
-            action = edges.draw_action(
-                key, *jax.tree.map(lambda p, u: jnp.where(explore, u, p), chosen, random)
-            )
+            followed = jax.tree.map(lambda p, u: jnp.where(explore, u, p), chosen, random)
+            action = edges.draw_action(key, followed.log_stop, followed.log_edges)
             stops = action == observation.legal.size
             edge = jnp.where(stops, 0, action)
             after = edges.add_edge(self.space, state, edge)
@@ -105,15 +104,16 @@ def residual_of(space: EdgeSpace, policy: Policy, target: Policy, transition: Tr
     """Violation of the modified detailed-balance condition by one transition, in nats."""
     source, sink = jnp.divmod(transition.edge, space.num_variables)
     after = incremental.add_edge(transition.graph, source, sink)
-    log_stop, log_edges = policy(_observation(space, transition.graph))
-    log_stop_after, _ = target(_observation(space, after))
-    log_forward = log_edges.reshape(-1)[transition.edge]
-    log_back = edges.log_backward(space, after)
-    return transition.delta + log_back + log_stop - log_forward - jax.lax.stop_gradient(log_stop_after)
+    before = policy(_observation(space, transition.graph))
+    then = jax.lax.stop_gradient(target(_observation(space, after)))
+    log_forward = before.log_edges.reshape(-1)[transition.edge]
+    log_backward = then.log_removals.reshape(-1)[transition.edge]
+    return transition.delta + log_backward + before.log_stop - log_forward - then.log_stop
 
 
 def _observation(space: EdgeSpace, graph: EdgeState) -> Observation:
     """What the paper's network looks at: the graph and the mask."""
     legal = edges.legal_edges(space, graph)
+    removable = graph.adjacency & ~space.required
     nothing = jnp.zeros(legal.shape, jnp.float32)
-    return Observation(graph.adjacency, graph.ancestors, legal, nothing, jnp.ones((), jnp.float32))
+    return Observation(graph.adjacency, graph.ancestors, legal, removable, nothing, jnp.ones((), jnp.float32))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,7 +16,6 @@ from gflowdag.gflownet.edges import (
     Policy,
     add_edge,
     draw_action,
-    log_backward,
     observe,
     start,
 )
@@ -30,7 +28,6 @@ class Trajectories(NamedTuple):
     action: Array  # int32 [steps, batch], flat index of the edge, d² to stop
     active: Array  # bool [steps, batch], a decision was taken here
     gain: Array  # float64 [steps, batch], log score minus that of the start state
-    log_backward: Array  # float32 [steps, batch], of undoing the action; 0 for stop
 
     @property
     def stopped(self) -> Array:
@@ -50,7 +47,9 @@ class Samples(NamedTuple):
 def rollout(
     space: EdgeSpace, policy: Policy, key: Array, *, exponent: Array, sharpness: Array
 ) -> Trajectories:
-    """Record a batch of trajectories of a policy.
+    """Record a batch of trajectories; every one of them ends in a stop.
+
+    The loop ends with the longest trajectory of the batch, not with the longest possible one.
 
     Args:
         space: the problem.
@@ -60,59 +59,23 @@ def rollout(
         sharpness: float32 [batch]; trajectory `i` follows the policy to the power of `sharpness[i]`,
             normalised: 1 is the policy itself, less explores.
     """
+    steps, batch = space.max_steps, len(sharpness)
 
-    def choose(key: Array, observation: Observation, sharpness: Array) -> Array:
-        log_stop, log_edges = policy(observation)
-        return draw_action(key, sharpness * log_stop, sharpness * log_edges)
-
-    return _record(space, choose, key, exponent, sharpness)
-
-
-def reordered(space: EdgeSpace, graphs: Array, key: Array, *, exponent: Array) -> Trajectories:
-    """Record trajectories to given DAGs, bool [batch, d, d], by the uniform backward policy read forwards.
-
-    Edges are added in a random order. A policy of its own accord seldom starts with an edge that only pays
-    together with a later one; here it sees every order.
-    """
-
-    def choose(key: Array, observation: Observation, plan: tuple[Array, Array]) -> Array:
-        del key
-        graph, priority = plan
-        left = graph & ~observation.adjacency
-        best = jnp.argmax(jnp.where(left, priority, -1.0)).astype(jnp.int32)
-        return jnp.where(left.any(), best, left.size)
-
-    priority = jax.random.uniform(key, graphs.shape, jnp.float32)
-    return _record(space, choose, key, exponent, (graphs, priority))
-
-
-def final_graphs(trajectories: Trajectories) -> Array:
-    """The graphs in which trajectories stopped, bool [batch, d, d]."""
-    at_end = trajectories.stopped[..., None, None]
-    return (trajectories.observation.adjacency & at_end).any(axis=0)
-
-
-def _record(space: EdgeSpace, choose: Callable, key: Array, exponent: Array, plans: Any) -> Trajectories:
-    """Trajectories with actions `choose(key, observation, plan)`; every one of them ends in a stop.
-
-    The loop ends with the longest trajectory of the batch, not with the longest possible one.
-    """
-    steps, batch = space.max_steps, jax.tree.leaves(plans)[0].shape[0]
-
-    def decide(state: DAGState, done: Array, key: Array, plan: Any) -> tuple[DAGState, Array, Trajectories]:
+    def decide(state: DAGState, done: Array, key: Array, sharpness: Array):
         observation = observe(space, state, exponent)
-        action = choose(key, observation, plan)
-        after, ends, backward = _apply(space, state, done, action)
-        return after, ends, Trajectories(observation, action, ~done, state.gain, backward)
+        decision = policy(observation)
+        action = draw_action(key, sharpness * decision.log_stop, sharpness * decision.log_edges)
+        after, ends = _apply(space, state, done, action)
+        return after, ends, Trajectories(observation, action, ~done, state.gain)
 
     def body(carry):
         t, states, done, record = carry
         keys = jax.random.split(jax.random.fold_in(key, t), batch)
-        states, done, row = jax.vmap(decide)(states, done, keys, plans)
+        states, done, row = jax.vmap(decide)(states, done, keys, sharpness)
         return t + 1, states, done, jax.tree.map(lambda rows, row: rows.at[t].set(row), record, row)
 
     states, done = _starts(space, batch)
-    row = jax.eval_shape(jax.vmap(decide), states, done, jax.random.split(key, batch), plans)[2]
+    row = jax.eval_shape(jax.vmap(decide), states, done, jax.random.split(key, batch), sharpness)[2]
     record = jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape), leaf.dtype), row)
     carry = (0, states, done, record)
     return jax.lax.while_loop(lambda carry: (carry[0] < steps) & ~carry[2].all(), body, carry)[3]
@@ -121,21 +84,23 @@ def _record(space: EdgeSpace, choose: Callable, key: Array, exponent: Array, pla
 def draw(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
     """Draw `batch` independent DAGs from the policy, each with its trajectory's probability ratio."""
 
-    def decide(state: DAGState, done: Array, ratio: Array, key: Array):
-        log_stop, log_edges = policy(observe(space, state, jnp.ones((), jnp.float32)))
-        action = draw_action(key, log_stop, log_edges)
-        forward = jnp.append(log_edges.reshape(-1), log_stop)[action]
-        state, done_after, backward = _apply(space, state, done, action)
-        return state, done_after, ratio + jnp.where(done, 0.0, backward - forward)
+    def decide(state: DAGState, done: Array, arrived: Array, ratio: Array, key: Array):
+        decision = policy(observe(space, state, jnp.ones((), jnp.float32)))
+        action = draw_action(key, decision.log_stop, decision.log_edges)
+        forward = jnp.append(decision.log_edges.reshape(-1), decision.log_stop)[action]
+        backward = jnp.append(decision.log_removals.reshape(-1), 0.0)[arrived]
+        after, ends = _apply(space, state, done, action)
+        return after, ends, action, ratio + jnp.where(done, 0.0, backward - forward)
 
     def body(carry):
-        t, states, done, ratio = carry
+        t, states, done, arrived, ratio = carry
         keys = jax.random.split(jax.random.fold_in(key, t), batch)
-        return t + 1, *jax.vmap(decide)(states, done, ratio, keys)
+        return t + 1, *jax.vmap(decide)(states, done, arrived, ratio, keys)
 
     states, done = _starts(space, batch)
-    carry = (0, states, done, jnp.zeros(batch, jnp.float64))
-    _, states, _, ratio = jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)
+    nowhere = jnp.full(batch, space.num_variables**2, jnp.int32)
+    carry = (0, states, done, nowhere, jnp.zeros(batch, jnp.float64))
+    _, states, _, _, ratio = jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)
     added = states.graph.num_edges - space.required.sum(dtype=jnp.int32)
     return Samples(states.graph.adjacency, states.gain, ratio, added)
 
@@ -163,10 +128,8 @@ def _starts(space: EdgeSpace, batch: int) -> tuple[DAGState, Array]:
     return states, jnp.zeros(batch, bool)
 
 
-def _apply(space: EdgeSpace, state: DAGState, done: Array, action: Array) -> tuple[DAGState, Array, Array]:
-    """The state after `action`, whether it is final, and the log probability of undoing the action."""
-    d = space.num_variables
-    ends = done | (action == d * d)
+def _apply(space: EdgeSpace, state: DAGState, done: Array, action: Array) -> tuple[DAGState, Array]:
+    """The state after `action`, and whether it is final."""
+    ends = done | (action == space.num_variables**2)
     after = add_edge(space, state, jnp.where(ends, 0, action))
-    after = jax.tree.map(lambda new, old: jnp.where(ends, old, new), after, state)
-    return after, ends, jnp.where(ends, 0.0, log_backward(space, after.graph))
+    return jax.tree.map(lambda new, old: jnp.where(ends, old, new), after, state), ends
