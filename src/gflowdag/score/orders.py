@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gflowdag.errors import TooLargeError
 from gflowdag.graph.bits import compress
@@ -105,16 +105,6 @@ def latest_parent(weights: OrderWeights, state: OrderState, node: Array) -> Arra
     return jnp.where(position < num_candidates, listed, jnp.asarray(weights.singles)[:, node])
 
 
-def all_latest_parents(weights: OrderWeights, state: OrderState) -> Array:
-    """`latest_parent` for every node that might be placed next, float64 [d (node), d (j)].
-
-    Minus `logaddexp` of it and `log_weights` this is the log probability that the node would be
-    a parent of `j`: what a reset costs.
-    """
-    nodes = jnp.arange(state.placed.shape[0])
-    return jax.vmap(latest_parent, (None, None, 0))(weights, state, nodes)
-
-
 def place(weights: OrderWeights, state: OrderState, node: Array) -> OrderState:
     """Place one more node, in O(d)."""
     added = latest_parent(weights, state, node)
@@ -136,16 +126,3 @@ def order_log_weights(weights: OrderWeights, order: Array, labels: ArrayLike) ->
         return place(weights, state, node), state.log_weights[node]
 
     return jax.lax.scan(step, start(weights, labels), order)[1]
-
-
-def edge_given_no_acyclicity(table: CandidateTable) -> NDArray[np.float64]:
-    """`P(i ∈ Pa_j)` if cycles were allowed, [d (i), d (j)]: static features of the pairs of nodes."""
-    d = table.num_variables
-    out = np.zeros((d, d))
-    for node in range(d):
-        total = np.logaddexp.reduce(np.append(table.scores[node], table.singles[node]))
-        out[:, node] = np.exp(table.singles[node] - total)
-        for bit, parent in enumerate(table.candidates[node]):
-            with_parent = table.scores[node].reshape(-1, 2, 1 << bit)[:, 1]
-            out[parent, node] = np.exp(np.logaddexp.reduce(with_parent, axis=None) - total)
-    return out

@@ -2,13 +2,12 @@
 
 The log-weights of an order are greedy in the wrong direction: someone has to be first and pays for all.
 Subtracting the gain `φ(U ∪ j) − φ(U)` of a good set function makes the steps of an order comparable. Any set
-function is allowed. Three of them, with one face: `start()`, `place(state, node)`, and `gains(state)` for all
-nodes at once.
+function is allowed. Two of them for candidate tables, with one face: `start()`, `place(state, node)`, and
+`gains(state)` for all nodes at once.
 
-- `complete_dag_potential`: dense, any score. The score of the complete DAG on the set; with interventions,
-  where that depends on the order, its mean over the orders in which the other nodes may follow.
-- `schur_potential`: BGe, any `d`. The same in closed form; with interventions on the pooled rows.
-- `symmetric_potential`: any score, any `d`. Half of what each member gains from parents in the set, as every
+- `schur_potential`: BGe. The score of the complete DAG on the set, in closed form; with interventions, where
+  that score depends on the order, on the pooled rows.
+- `symmetric_potential`: any score. Half of what each member gains from parents in the set, as every
   dependence is seen from both of its ends.
 """
 
@@ -19,12 +18,11 @@ from typing import Any, NamedTuple, Protocol
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.score.bge import BGe
 from gflowdag.score.candidates import CandidateTable
-from gflowdag.score.subsets import log_add, log_subset_sums
+from gflowdag.score.subsets import log_subset_sums
 
 
 class Potential(Protocol):
@@ -41,55 +39,6 @@ class Potential(Protocol):
     def gains(self, state: Any) -> Array:
         """`φ(U ∪ j) − φ(U)`, float64 [d]; finite and meaningless for nodes in `U`."""
         ...
-
-
-class TablePotential(NamedTuple):
-    """All values of `φ`; the state is the bit mask of the set."""
-
-    values: Any  # float64 [2^d]
-
-    def start(self) -> Array:
-        return jnp.zeros((), jnp.int32)
-
-    def place(self, state: Array, node: Array) -> Array:
-        return state | jnp.left_shift(1, node).astype(jnp.int32)
-
-    def gains(self, state: Array) -> Array:
-        values = jnp.asarray(self.values)
-        d = values.shape[-1].bit_length() - 1
-        return values[state | (1 << jnp.arange(d, dtype=jnp.int32))] - values[state]
-
-
-def complete_dag_potential(table: NDArray[np.float64]) -> TablePotential:
-    """From a dense table without forbidden entries (`Score.unconstrained_table`), [d, 2^(d−1)].
-
-    `φ(U) = ψ(∅) − ψ(U)`, with `exp ψ(U)` the mean over the orders of the other nodes of the weight that they
-    have if each takes everything before it as parents. Where the complete DAG on `U` has one score, `φ(U)` is
-    that score.
-    """
-    return TablePotential(_complete_dag_values(np.ascontiguousarray(table)))
-
-
-@njit(cache=True, nogil=True)
-def _complete_dag_values(table):
-    d = table.shape[0]
-    full = (1 << d) - 1
-    values = np.empty(1 << d)
-    values[full] = 0.0
-    for subset in range(full - 1, -1, -1):
-        total = -np.inf
-        free = 0
-        for node in range(d):
-            if (subset >> node) & 1:
-                continue
-            free += 1
-            index = (subset & ((1 << node) - 1)) | ((subset >> (node + 1)) << node)
-            total = log_add(total, table[node, index] + values[subset | (1 << node)])
-        values[subset] = total - np.log(free)
-    start = values[0]
-    for subset in range(full + 1):
-        values[subset] = start - values[subset]
-    return values
 
 
 class SchurPotentialState(NamedTuple):

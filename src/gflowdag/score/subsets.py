@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from gflowdag.progress import Progress, silent
 from gflowdag.score.threads import map_threads
 
-_NEGLIGIBLE = -40.0  # exp(−40) is below half an ulp of 1
 _LN2 = math.log(2.0)
 _LOWEST = -(2**40)  # exponent of zero
 _HALVES = 0.5 ** np.arange(128.0)  # the last one stands for nothing: mantissas have 53 bits
@@ -37,16 +36,6 @@ def log_subset_sums(table: ArrayLike, progress: Progress = silent) -> NDArray[np
     rows = out.reshape(-1, out.shape[-1])
     map_threads(lambda row: zeta_in_place(rows[row]), range(len(rows)), progress)
     return out
-
-
-@njit(cache=True, nogil=True, inline="always")
-def log_add(a, b):
-    """`log(exp a + exp b)`, −inf allowed."""
-    if a < b:
-        a, b = b, a
-    if b == -np.inf or b - a < _NEGLIGIBLE:
-        return a
-    return a + math.log1p(math.exp(b - a))
 
 
 @njit(cache=True, nogil=True)
