@@ -22,19 +22,19 @@ def relative_ess(log_weights: ArrayLike) -> float:
 def pareto_k(log_weights: ArrayLike) -> float:
     """Shape of the generalised Pareto distribution fitted to the largest weights.
 
-    Above 0.7 the weighted estimates are dominated by a few samples and cannot be trusted; equal weights
-    give −inf. Fitted as in Pareto-smoothed importance sampling (Vehtari et al. 2024), by the
+    Above 0.7 the weighted estimates are dominated by a few samples and cannot be trusted. Where even the
+    largest weight is less than twice the mean there is no tail to speak of, and the answer is −inf. Fitted as in Pareto-smoothed importance sampling (Vehtari et al. 2024), by the
     quasi-Bayesian estimator of Zhang & Stephens (2009).
     """
     log_weights = np.sort(np.asarray(log_weights, dtype=np.float64))
     n = log_weights.size
     tail = int(min(np.floor(0.2 * n), np.ceil(3 * np.sqrt(n))))
-    if tail < 5:
+    if tail < 5 or not np.isfinite(log_weights[-1]):
         return float("nan")
     scaled = np.exp(log_weights - log_weights[-1])
+    if scaled.mean() > 0.5:
+        return float("-inf")
     exceedances = scaled[-tail:] - scaled[-tail - 1]
-    if not np.isfinite(log_weights[-1]) or exceedances[-1] <= 1e-12:
-        return float("-inf") if np.isfinite(log_weights[-1]) else float("nan")
     return _generalised_pareto_shape(np.maximum(exceedances, 1e-300))
 
 

@@ -108,6 +108,28 @@ def test_weighted_estimates_are_unbiased_for_a_network_that_has_learnt_nothing(f
 
 
 @double_precision
+def test_a_forgotten_mode_shows_in_the_weights():
+    given = problem(seed=4)
+    space = space_of(given)
+    policy = OrderPolicy(4, 32, 2, jax.random.key(0))
+    stubborn = jnp.array([4e3, 3e3, 2e3, 1e3, 0.0], jnp.float32)  # always the order 0, 1, 2, 3
+    policy = eqx.tree_at(lambda p: p.head.bias, policy, stubborn)
+
+    def summary(untrained_every: int) -> dict[str, float]:
+        drawn = sample_orders(space, policy, jax.random.key(2), 1000, 20, untrained_every)
+        _, log_weights, log_probabilities = map(np.asarray, drawn)
+        return importance_summary(log_weights - log_probabilities)
+
+    evidence = logsumexp(log_scores(given))
+    alone, mixed = summary(0), summary(8)
+    # Alone the policy is sure of itself and wrong by more than its error says; the mixture is neither.
+    assert alone["ess"] > 0.999
+    assert evidence - alone["log_evidence"] > 0.5 + 10 * alone["log_evidence_error"]
+    assert mixed["ess"] < 0.5
+    assert abs(mixed["log_evidence"] - evidence) < 4 * mixed["log_evidence_error"]
+
+
+@double_precision
 def test_training_brings_the_raw_samples_to_the_posterior():
     given = problem(seed=6)
     learner = OrderLearner(space_of(given), batch=128, width=32, depth=2)

@@ -16,7 +16,7 @@ from gflowdag.data import Knowledge
 from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, sample_orders
+from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, is_untrained, sample_orders
 from gflowdag.gflownet.order_potential import LastNodePotential, last_node_potential, tighter_labels
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
@@ -32,6 +32,7 @@ from gflowdag.score.potentials import schur_potential, symmetric_potential
 _NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
 _SAMPLING_BATCH = 1024
 _CHAIN_RECORDS = 200  # orders kept from each chain
+_UNTRAINED_EVERY = 8  # one order in eight is drawn from the untrained policy, where that is any good
 
 
 class OrderGFlowNet(StructureLearner):
@@ -134,12 +135,19 @@ class OrderGFlowNet(StructureLearner):
         )
         phases.done("training")
         num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // _SAMPLING_BATCH)
-        drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches)
-        orders, log_weights, log_policy = map(np.asarray, drawn)
+        every = _untrained_every(space)
+        drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches, every)
+        orders, log_weights, log_mixture = map(np.asarray, drawn)
         phases.done("sampling")
         rng = np.random.default_rng(seed)
         posterior = weighted_posterior(
-            score, problem, orders, log_weights - log_policy, self.num_samples, rng
+            score,
+            problem,
+            orders,
+            log_weights - log_mixture,
+            self.num_samples,
+            rng,
+            from_policy=~np.asarray(is_untrained(len(orders), every)),
         )
         phases.done("graphs and marginals")
         figures = {"iterations": trained.iterations, "phases": phases.seconds}
@@ -149,7 +157,7 @@ class OrderGFlowNet(StructureLearner):
         """Learning alone where the potential is good; else from the orders of a Markov chain."""
         sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
         if isinstance(space.potential, LastNodePotential):
-            return OrderLearner(space, **sizes)
+            return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
         chains = order_mcmc.sample(
             space.weights,
             np.asarray(space.labels),
@@ -162,6 +170,11 @@ class OrderGFlowNet(StructureLearner):
         )
         orders = chains.orders.reshape(-1, space.num_variables)
         return OrderCloning(space, jnp.asarray(orders, jnp.int32), **sizes)
+
+
+def _untrained_every(space: OrderSpace) -> int:
+    """How many orders there are to one of the untrained policy; none where its potential is poor."""
+    return _UNTRAINED_EVERY if isinstance(space.potential, LastNodePotential) else 0
 
 
 class _Phases:
@@ -195,18 +208,21 @@ def weighted_posterior(
     log_ratio: np.ndarray,
     num_samples: int,
     rng: np.random.Generator,
+    *,
+    from_policy: np.ndarray,
 ) -> Posterior:
     """The posterior behind importance-weighted orders.
 
     Args:
         score: of the graphs. problem: of the orders. orders: int [n, d]. log_ratio: float64 [n], log-weight
-        of each order over its probability under the policy; −inf in dead ends. num_samples: graphs to draw.
-        rng: source of randomness.
+        of each order over its probability when drawn; −inf in dead ends. num_samples: graphs to draw.
+        rng: source of randomness. from_policy: bool [n], the orders that the trained policy drew.
     """
     summary = importance_summary(log_ratio)
     alive = np.isfinite(log_ratio)
     marginals, errors = mean_edge_probabilities(problem, orders, np.exp(log_ratio - logsumexp(log_ratio)))
-    raw, _ = mean_edge_probabilities(problem, orders, alive / alive.sum())
+    own = alive & from_policy
+    raw, _ = mean_edge_probabilities(problem, orders, own / own.sum())
     chosen = np.flatnonzero(alive)[:num_samples]
     samples = draw_graphs(problem.weights, problem.table, orders[chosen], problem.labels, rng)
     return Posterior(

@@ -1,9 +1,15 @@
-"""The order GFlowNet as a learner: trajectories, sub-trajectory balance, and samples with their weights."""
+"""The order GFlowNet as a learner: trajectories, sub-trajectory balance, and samples with their weights.
+
+On a peaked posterior a policy can settle on a wrong order with all its neighbours unseen: its own weights are
+then equal and look perfect. So a share of all orders, in training and among the samples, is drawn from the
+*untrained* policy, the shaped weights alone, which the potential keeps spread over everything that counts.
+Samples are weighed against the mixture of both, and a forgotten mode shows in the weights.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,49 +31,70 @@ class Trajectories(NamedTuple):
     shaped: Array  # float32 [d, batch, d]
     log_weights: Array  # float64 [batch], log total score of the graphs with this order
     log_probabilities: Array  # float32 [batch], of the order under the policy
+    log_untrained: Array  # float32 [batch], of the order under the shaped weights alone
 
 
 def rollout(
-    space: OrderSpace, policy: OrderPolicy, key: Array, batch: int, exploration: float = 0.0
+    space: OrderSpace,
+    policy: OrderPolicy,
+    key: Array,
+    batch: int,
+    *,
+    exploration: float = 0.0,
+    untrained_every: int = 0,
 ) -> Trajectories:
-    """Orders drawn from the policy, a share `exploration` of the steps uniformly from the legal nodes."""
+    """Orders drawn from the policy, a share `exploration` of the steps uniformly from the legal nodes.
 
-    def choose(key: Array, placed: Array, shaped: Array, inputs: Array):
-        log_policy = policy_log_probabilities(shaped, placed, policy(inputs)[0])
+    Every `untrained_every`-th order of the batch (none for 0) is drawn from the shaped weights alone.
+    """
+
+    def choose(given: tuple[Array, Array], placed: Array, shaped: Array, inputs: Array):
+        key, untrained = given
+        correction = policy(inputs)[0]
+        log_policy = policy_log_probabilities(shaped, placed, correction)
+        log_untrained = policy_log_probabilities(shaped, placed, jnp.zeros_like(correction))
         explore_key, node_key = jax.random.split(key)
         explore = jax.random.uniform(explore_key, (), jnp.float32) < exploration
         uniform = jnp.where(jnp.isneginf(log_policy), -jnp.inf, jnp.float32(0))
+        followed = jnp.where(untrained, log_untrained, log_policy)
         noise = jax.random.gumbel(node_key, shaped.shape, jnp.float32)
-        node = jnp.argmax(jnp.where(explore, uniform, log_policy) + noise).astype(jnp.int32)
-        return node, log_policy[node]
+        node = jnp.argmax(jnp.where(explore, uniform, followed) + noise).astype(jnp.int32)
+        return node, (log_policy[node], log_untrained[node])
 
     keys = jax.random.split(key, (space.num_variables, batch))
-    return _walk(space, choose, keys)
+    untrained = jnp.broadcast_to(is_untrained(batch, untrained_every), keys.shape)
+    return _walk(space, choose, (keys, untrained))
+
+
+def is_untrained(batch: int, every: int) -> Array:
+    """Which orders of a batch are drawn from the untrained policy, bool [batch]."""
+    return jnp.arange(batch) % every == 0 if every else jnp.zeros(batch, bool)
 
 
 def follow(space: OrderSpace, orders: Array) -> Trajectories:
     """The trajectories of given orders, int32 [batch, d]; their log-probabilities are left at zero."""
 
     def choose(node: Array, placed: Array, shaped: Array, inputs: Array):
-        return node, jnp.zeros((), jnp.float32)
+        nothing = jnp.zeros((), jnp.float32)
+        return node, (nothing, nothing)
 
     return _walk(space, choose, orders.T)
 
 
-def _walk(space: OrderSpace, choose: Callable, inputs_of_choice: Array) -> Trajectories:
+def _walk(space: OrderSpace, choose: Callable, inputs_of_choice: Any) -> Trajectories:
     """Build a batch of orders; `choose` gets one entry of `inputs_of_choice` [d, batch, ...] at each step."""
 
-    def one(state: SpaceState, given: Array):
+    def one(state: SpaceState, given: Any):
         shaped = shaped_log_weights(space, state)
         inputs = features(shaped, state)
         shaped = shaped.astype(jnp.float32)
-        node, log_policy = choose(given, state.order.placed, shaped, inputs)
-        return step(space, state, node), (node, inputs, shaped, state.order.log_weights[node], log_policy)
+        node, log_choice = choose(given, state.order.placed, shaped, inputs)
+        return step(space, state, node), (node, inputs, shaped, state.order.log_weights[node], log_choice)
 
-    batch = inputs_of_choice.shape[1]
+    batch = jax.tree.leaves(inputs_of_choice)[0].shape[1]
     empty = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), start(space))
-    orders, inputs, shaped, log_weights, log_policy = jax.lax.scan(jax.vmap(one), empty, inputs_of_choice)[1]
-    return Trajectories(orders, inputs, shaped, log_weights.sum(0), log_policy.sum(0))
+    orders, inputs, shaped, log_weights, log_choice = jax.lax.scan(jax.vmap(one), empty, inputs_of_choice)[1]
+    return Trajectories(orders, inputs, shaped, log_weights.sum(0), *(logs.sum(0) for logs in log_choice))
 
 
 def policy_log_probabilities(shaped: Array, placed: Array, correction: Array) -> Array:
@@ -106,7 +133,7 @@ def steps_taken(params: OrderPolicy, paths: Trajectories) -> tuple[Array, Array,
 
 
 class OrderLearner(eqx.Module):
-    """Sub-trajectory balance on orders drawn from the policy itself."""
+    """Sub-trajectory balance on orders drawn from the policy itself, and some from the untrained one."""
 
     space: OrderSpace
     batch: int = eqx.field(static=True, default=256)
@@ -114,18 +141,28 @@ class OrderLearner(eqx.Module):
     depth: int = eqx.field(static=True, default=3)
     exploration: float = eqx.field(static=True, default=0.01)
     decay: float = eqx.field(static=True, default=0.95)
+    untrained_every: int = eqx.field(static=True, default=0)
 
     def init(self, key: Array) -> tuple[OrderPolicy, tuple[()]]:
         """A fresh network; no memory."""
         return OrderPolicy(self.space.num_variables, self.width, self.depth, key), ()
 
     def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
-        """Loss of one batch of trajectories, with the effective sample size of its weights."""
-        paths = jax.lax.stop_gradient(rollout(self.space, params, key, self.batch, self.exploration))
+        """Loss of one batch of trajectories, with the effective sample size of the policy's own."""
+        drawn = rollout(
+            self.space,
+            params,
+            key,
+            self.batch,
+            exploration=self.exploration,
+            untrained_every=self.untrained_every,
+        )
+        paths = jax.lax.stop_gradient(drawn)
         levels = flow_levels(*steps_taken(params, paths))
         loss = subtrajectory_balance(levels, jnp.ones(levels.shape, bool), self.decay)
-        log_ratio = paths.log_weights - paths.log_probabilities
-        ess = jnp.exp(2 * jax.nn.logsumexp(log_ratio) - jax.nn.logsumexp(2 * log_ratio)) / self.batch
+        own = ~is_untrained(self.batch, self.untrained_every)
+        log_ratio = jnp.where(own, paths.log_weights - paths.log_probabilities, -jnp.inf)
+        ess = jnp.exp(2 * jax.nn.logsumexp(log_ratio) - jax.nn.logsumexp(2 * log_ratio)) / own.sum()
         return loss, (memory, {"ess": ess})
 
 
@@ -158,12 +195,29 @@ class OrderCloning(eqx.Module):
 
 
 @eqx.filter_jit
-def sample_orders(space: OrderSpace, policy: OrderPolicy, key: Array, batch: int, num_batches: int):
-    """Orders int32 [n, d], their log-weights and their log-probabilities under the policy, float64 [n]."""
+def sample_orders(
+    space: OrderSpace,
+    policy: OrderPolicy,
+    key: Array,
+    batch: int,
+    num_batches: int,
+    untrained_every: int = 0,
+):
+    """Orders int32 [n, d], their log-weights and log-probabilities, float64 [n].
+
+    The probabilities are those of the mixture of the policy and the untrained one that the orders come from
+    (in fixed shares: the balance heuristic of multiple importance sampling, Veach & Guibas 1995).
+    """
+    share = 1.0 / untrained_every if untrained_every else 0.0
 
     def draw(key: Array):
-        paths = rollout(space, policy, key, batch)
-        return paths.orders.T, paths.log_weights, paths.log_probabilities.astype(paths.log_weights.dtype)
+        paths = rollout(space, policy, key, batch, untrained_every=untrained_every)
+        log_policy, log_untrained = (
+            log_probabilities.astype(jnp.float64)
+            for log_probabilities in (paths.log_probabilities, paths.log_untrained)
+        )
+        mixture = jnp.logaddexp(jnp.log1p(-share) + log_policy, jnp.log(share) + log_untrained)
+        return paths.orders.T, paths.log_weights, mixture
 
     drawn = jax.lax.map(draw, jax.random.split(key, num_batches))
     return jax.tree.map(lambda leaf: leaf.reshape(batch * num_batches, *leaf.shape[2:]), drawn)
