@@ -23,8 +23,9 @@ def pareto_k(log_weights: ArrayLike) -> float:
     """Shape of the generalised Pareto distribution fitted to the largest weights.
 
     Above 0.7 the weighted estimates are dominated by a few samples and cannot be trusted. Where even the
-    largest weight is less than twice the mean there is no tail to speak of, and the answer is −inf. Fitted as in Pareto-smoothed importance sampling (Vehtari et al. 2024), by the
-    quasi-Bayesian estimator of Zhang & Stephens (2009).
+    largest weight is less than twice the mean there is no tail to speak of, and the answer is −inf. Fitted as
+    in Pareto-smoothed importance sampling (Vehtari et al. 2024), by the quasi-Bayesian estimator of Zhang &
+    Stephens (2009).
     """
     log_weights = np.sort(np.asarray(log_weights, dtype=np.float64))
     n = log_weights.size
