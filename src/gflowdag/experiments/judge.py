@@ -125,6 +125,24 @@ def misaligned(truth: pd.DataFrame) -> np.ndarray:
     return truth.loc[order, order].to_numpy(bool)
 
 
+def random_orders(posterior: Posterior, truth: pd.DataFrame, num_orders: int = 1000) -> dict[str, float]:
+    """E-SHD and AUROC of the marginals when the true graph's variables are put in random wrong orders."""
+    rng = np.random.default_rng(0)
+    true = metrics.align(truth, posterior.names)
+    probability = posterior.edge_probabilities().to_numpy()
+    orders = [rng.permutation(len(true)) for _ in range(num_orders)]
+    shuffled = [true[np.ix_(order, order)] for order in orders]
+    figures = {
+        "e_shd": np.array([metrics.expected_shd(probability, graph) for graph in shuffled]),
+        "auroc": np.array([metrics.auroc(probability, graph, diagonal=True) for graph in shuffled]),
+    }
+    return {
+        f"{name}_{end}": float(function(values))
+        for name, values in figures.items()
+        for end, function in (("mean", np.mean), ("sd", np.std), ("min", np.min), ("max", np.max))
+    }
+
+
 def exact_by_enumeration(problem: Problem) -> Posterior:
     """The exact posterior as the weighted list of all DAGs, for five variables or fewer."""
     from gflowdag.graph.enumeration import all_dags

@@ -40,8 +40,15 @@ METHODS: dict[str, Method] = {
     "gadget": Method(
         "Gadget",
         "gadget",
-        quick={"num_runs": 2, "num_temperatures": 4, "burn_in": 200, "num_steps": 400, "thinning": 2},
-        full={"burn_in": 4000, "num_steps": 16_000, "thinning": 16},
+        quick={
+            "num_candidates": 8,
+            "num_runs": 2,
+            "num_temperatures": 4,
+            "burn_in": 200,
+            "num_steps": 400,
+            "thinning": 2,
+        },
+        full={"num_candidates": 8, "burn_in": 4000, "num_steps": 16_000, "thinning": 16},
         quick_large={"num_candidates": 6, "max_outsiders": 2},
     ),
     "bootstrap-ges": Method(
@@ -83,11 +90,13 @@ METHODS: dict[str, Method] = {
     "dag-gflownet": Method(
         "DAG-GFlowNet (fast)",
         "dag-gflownet",
-        quick={"preset": "fast", "budget": 10.0},
+        quick={"preset": "fast", "budget": 20.0},
         full={"preset": "fast"},
         quick_large={"batch_size": 8},
     ),
-    "order-gflownet": Method("Order GFlowNet", "order-gflownet", quick={"budget": 10.0}),
+    "order-gflownet": Method(
+        "Order GFlowNet", "order-gflownet", quick={"iterations": 100}, quick_large={"iterations": 20}
+    ),
     "order-mcmc": Method(
         "Order MCMC",
         "order-mcmc",
@@ -97,19 +106,19 @@ METHODS: dict[str, Method] = {
     "plain-policy": Method(
         "Edge-wise, no remedy",
         _REMEDIES,
-        quick={"temperature_schedule": False, "reparametrised": False, "budget": 10.0},
+        quick={"temperature_schedule": False, "reparametrised": False, "budget": 20.0},
         full={"temperature_schedule": False, "reparametrised": False},
     ),
     "temperature-schedule": Method(
         "Edge-wise, temperature schedule",
         _REMEDIES,
-        quick={"temperature_schedule": True, "reparametrised": False, "budget": 10.0},
+        quick={"temperature_schedule": True, "reparametrised": False, "budget": 20.0},
         full={"temperature_schedule": True, "reparametrised": False},
     ),
     "reparametrised-policy": Method(
         "Edge-wise, reparametrised policy",
         _REMEDIES,
-        quick={"temperature_schedule": False, "reparametrised": True, "budget": 10.0},
+        quick={"temperature_schedule": False, "reparametrised": True, "budget": 20.0},
         full={"temperature_schedule": False, "reparametrised": True},
     ),
 }

@@ -1,0 +1,113 @@
+"""`gflowdag reproduce`: no row is left out, failures show, results merge, nothing is computed twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gflowdag.cli import app
+from gflowdag.experiments import methods
+from gflowdag.experiments.fits import fit_task, fit_tasks, posterior_path
+from gflowdag.experiments.methods import METHODS, OF_THE_PAPER
+from gflowdag.experiments.problems import Spec, load
+from gflowdag.experiments.reproduce import EXPERIMENTS, run
+from gflowdag.experiments.results import Results
+from gflowdag.experiments.study import run_tasks
+
+SMALL = Spec("linear-gaussian", 5, 100, 0)
+
+
+def _reproduce(*arguments: str | Path) -> tuple[int, str]:
+    answer = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    if answer.exception is not None and not isinstance(answer.exception, SystemExit):
+        raise answer.exception
+    return answer.exit_code, answer.output
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_no_experiment_leaves_out_a_row_of_the_paper(quick: bool) -> None:
+    for name, experiment in EXPERIMENTS.items():
+        tasks = fit_tasks(experiment.problems(quick, None), experiment.methods, quick=quick)
+        assert len({task.name for task in tasks}) == len(tasks)
+        assert json.loads(json.dumps([task.arguments for task in tasks]))
+        if name not in ("limitations", "sachs-interventional"):
+            assert set(OF_THE_PAPER) <= set(experiment.methods)
+    refused = set(OF_THE_PAPER) - set(EXPERIMENTS["sachs-interventional"].methods)
+    assert refused == {name for name in OF_THE_PAPER if not METHODS[name].uses_interventions}
+
+
+def test_every_setting_is_a_parameter_of_its_estimator() -> None:
+    for name in METHODS:
+        for quick in (True, False):
+            for d in (5, 50):
+                methods.make_estimator(name, methods.settings(name, quick=quick, num_variables=d), 0)
+
+
+def test_a_problem_has_the_same_table_wherever_it_is_loaded() -> None:
+    first, second = load(SMALL), load(Spec(**SMALL._asdict()))
+    assert first.data.sha256 == second.data.sha256
+    assert load(SMALL._replace(seed=1)).data.sha256 != first.data.sha256
+
+
+def test_a_run_writes_page_tables_and_figures_and_is_not_repeated(tmp_path: Path) -> None:
+    arguments = ("small-graphs", "--quick", "--datasets", "1", "--methods", "exact", "--out", tmp_path)
+    code, output = _reproduce(*arguments)
+    assert code == 0
+    assert "d5-n100-s0-raw--exact" in output
+    page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+    assert "| Exact posterior | raw |" in page
+    assert (tmp_path / "reproduction" / "small-graphs.csv").exists()
+    stored = posterior_path(tmp_path / "quick" / "small-graphs", "d5-n100-s0-raw", "exact")
+    before = stored.stat().st_mtime_ns
+    assert _reproduce(*arguments)[0] == 0
+    assert stored.stat().st_mtime_ns == before
+
+
+def test_rows_from_two_machines_merge_by_copying_files(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    experiment = EXPERIMENTS["small-graphs"]
+    run(experiment, here, quick=True, methods=["exact"], num_datasets=1)
+    run(experiment, there, quick=True, methods=["gadget"], num_datasets=1)
+    shutil.copytree(there, here, dirs_exist_ok=True)
+    outcome = run(experiment, here, quick=True, methods=["exact", "gadget"], num_datasets=1)
+    assert not outcome.faults
+    assert [row["method"] for row in outcome.rows] == ["exact", "gadget"] * 2
+    assert all(np.isfinite(row["edge_r"]) for row in outcome.rows)
+
+
+def test_a_missing_extra_is_a_row_that_names_the_remedy_and_the_exit_code_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [name for name in sys.modules if name.split(".")[0] == "sumu"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "sumu", None)
+    code, output = _reproduce(
+        "small-graphs", "--quick", "--datasets", "1", "--methods", "exact,gadget", "--out", tmp_path
+    )
+    assert code == 1
+    assert 'pip install "gflowdag[gadget]"' in output
+    assert "gflowdag[gadget]" in (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+
+
+def test_full_rows_take_the_place_of_quick_ones(tmp_path: Path) -> None:
+    for quick in (True, False):
+        folder = tmp_path / ("quick" if quick else "full") / "small-graphs"
+        run_tasks([fit_task(SMALL, "exact", quick=quick)], folder)
+    run_tasks([fit_task(SMALL._replace(seed=1), "exact", quick=True)], tmp_path / "quick" / "small-graphs")
+    fits = Results(tmp_path).fits("small-graphs")
+    assert list(fits["size"]) == ["full"]
+
+
+def test_an_unknown_experiment_or_row_is_refused_with_the_choices() -> None:
+    from gflowdag.errors import GFlowDAGError
+
+    with pytest.raises(GFlowDAGError, match="small-graphs"):
+        _reproduce("figure-7")
+    with pytest.raises(GFlowDAGError, match="order-gflownet"):
+        _reproduce("small-graphs", "--quick", "--methods", "mc4")
