@@ -9,7 +9,7 @@ import numpy as np
 from gflowdag.experiments.problems import linear_gaussian
 from gflowdag.experiments.remedies import BlindLearner, PartlyRemedied
 from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.edges import Observation
+from gflowdag.gflownet.edges import observe, start
 from gflowdag.precision import double_precision
 from gflowdag.score import Score, make_score
 
@@ -41,13 +41,11 @@ def test_a_policy_that_is_not_reparametrised_does_not_see_the_scores() -> None:
     assert isinstance(learner, BlindLearner)
     policy, _ = learner.init(jax.random.key(0))
     seeing, _ = EdgeLearner(learner.space, width=learner.width).init(jax.random.key(0))
-    legal = ~jnp.eye(3, dtype=bool)
-    nothing = jnp.zeros((3, 3), bool)
+    empty = observe(learner.space, start(learner.space), jnp.ones((), jnp.float32))
     answers = []
     for gain in (0.0, 50.0):
-        deltas = jnp.zeros((3, 3), jnp.float32).at[0, 1].set(gain)
-        observation = Observation(nothing, jnp.eye(3, dtype=bool), legal, deltas, jnp.ones((), jnp.float32))
-        answers.append((policy(observation)[1], seeing(observation)[1]))
+        observation = empty._replace(deltas=jnp.zeros((3, 3), jnp.float32).at[0, 1].set(gain))
+        answers.append((policy(observation).log_edges, seeing(observation).log_edges))
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
     np.testing.assert_array_equal(answers[0][0], answers[0][1])  # the same network, where nothing is to see
     assert answers[1][1][0, 1] > answers[0][1][0, 1] + 0.5
