@@ -23,7 +23,14 @@ from gflowdag.files import plain, write_json
 from gflowdag.progress import Progress, silent
 
 _MAX_DEATHS = 3  # of workers, before the tasks that are left count as failed
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+# Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once.
+_SHARING = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+}
 
 
 class Task(NamedTuple):
@@ -135,8 +142,8 @@ def _completed(tasks: Sequence[Task], folder: Path, jobs: int, scheduler: str | 
 def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[str]:
     from joblib import Parallel, delayed
 
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))  # inherited by the spawned workers
+    before = {name: os.environ.get(name) for name in _SHARING}
+    os.environ.update(_SHARING)  # inherited by the spawned workers
     try:
         calls = (delayed(run_task)(task, folder) for task in tasks)
         for name in Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls):
