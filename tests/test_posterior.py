@@ -138,7 +138,7 @@ CYCLE = np.array([[[0, 1], [1, 0]]], dtype=np.uint8)
         ({"adjacency": CYCLE}, "acyclic"),
         ({"adjacency": np.full((1, 2, 2), 7, np.uint8)}, "acyclic"),
         ({"edge_probabilities": np.full((2, 2), 3.0)}, "probabilities"),
-        ({"names": np.array([["a", "b"]])}, "shape"),
+        ({"names": np.array([["a", "b"]])}, "names"),
         ({"meta": np.array("{")}, "JSON"),
         ({"meta": np.array("[]")}, "meta"),
         ({"meta": np.array(json.dumps({"schema": 99, "diagnostics": {}}))}, "schema"),

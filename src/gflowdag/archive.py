@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import json
-import zipfile
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gflowdag.data.wording import CONTROL_CHARACTER
 from gflowdag.errors import FileFormatError
-from gflowdag.files import plain, write_npz
+from gflowdag.files import plain, read_npz, write_npz
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior import Posterior
 
 SCHEMA = 1
 MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zip bomb
+TIMINGS = ("seconds", "phases")  # not stored: the same seed is to give the same bytes
 _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
+_MATRICES = ("edge_errors", "raw_edge_probabilities")  # diagnostics that are [d, d]
+_NUMBERS = ("ess", "pareto_k", "r_hat", "effective_samples", "acceptance", "iterations", "best_log_score")
+_GRAPHS_AT_ONCE = 4096  # whose transitive closure is in memory
 
 
 def write_posterior(posterior: Posterior, path: str | Path) -> None:
-    """Write `posterior` to `path`; see `read_posterior` for the members."""
+    """Write `posterior` to `path`; see `read_posterior` for the members. Timings are left out."""
+    diagnostics = {name: value for name, value in posterior.diagnostics().items() if name not in TIMINGS}
     meta = {
         "schema": SCHEMA,
         "method": posterior.method,
         "log_evidence": posterior.log_evidence,
         "log_evidence_error": posterior.log_evidence_error,
         "marginals_given": posterior.marginals is not None,
-        "diagnostics": posterior.diagnostics(),
+        "diagnostics": diagnostics,
     }
     arrays = {
         "adjacency": posterior.samples.astype(np.uint8),
@@ -55,21 +61,25 @@ def read_posterior(path: str | Path) -> Posterior:
     path = Path(path)
     if path.is_dir():
         path = path / "posterior.npz"
-    arrays = _read_arrays(path)
+    arrays = read_npz(path, max_bytes=MAX_BYTES)
+    missing = [name for name in _REQUIRED if name not in arrays]
+    if missing:
+        raise FileFormatError(f"{path} is not a posterior file: it lacks {', '.join(missing)}")
     try:
         meta = json.loads(str(arrays["meta"]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}: the member 'meta' is not JSON: the file is damaged") from error
-    _check(path, arrays, meta)
+    _check_arrays(path, arrays)
+    _check_meta(path, meta, len(arrays["names"]))
     best = arrays.get("best_graph")
     return Posterior(
-        samples=arrays["adjacency"].astype(bool),
+        samples=arrays["adjacency"] != 0,
         names=tuple(str(name) for name in arrays["names"]),
         method=str(meta.get("method", "unknown")),
         log_weights=arrays["log_weights"].astype(np.float64),
-        log_scores=arrays.get("log_scores"),
-        marginals=arrays["edge_probabilities"].astype(np.float64) if meta.get("marginals_given") else None,
-        path_marginals=arrays.get("path_probabilities"),
+        log_scores=_floats(arrays.get("log_scores")),
+        marginals=_floats(arrays["edge_probabilities"]) if meta.get("marginals_given") else None,
+        path_marginals=_floats(arrays.get("path_probabilities")),
         best_graph=None if best is None else best.astype(bool),
         log_evidence=meta.get("log_evidence"),
         log_evidence_error=meta.get("log_evidence_error"),
@@ -77,35 +87,13 @@ def read_posterior(path: str | Path) -> Posterior:
     )
 
 
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > MAX_BYTES:
-            raise FileFormatError(f"{path} would unpack to {size / 2**30:.1f} GiB: refused")
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{path} does not exist") from error
-    except FileFormatError:
-        raise
-    except Exception as error:  # whatever a hostile archive makes zipfile or NumPy raise
-        raise FileFormatError(
-            f"{path} is not a posterior file of gflowdag, or it is damaged ({error})"
-        ) from error
-    missing = [name for name in _REQUIRED if name not in arrays]
-    if missing:
-        raise FileFormatError(f"{path} is not a posterior file: it lacks {', '.join(missing)}")
-    return arrays
-
-
-def _check(path: Path, arrays: dict[str, np.ndarray], meta: Any) -> None:
-    if not isinstance(meta, dict) or not isinstance(meta.get("diagnostics"), dict):
-        raise FileFormatError(f"{path}: 'meta' does not describe a posterior")
-    if meta.get("schema") != SCHEMA:
-        raise FileFormatError(f"{path} has schema {meta.get('schema')!r}; this version reads schema {SCHEMA}")
-    graphs, d = arrays["adjacency"], len(arrays["names"]) if arrays["names"].ndim == 1 else -1
-    n = len(graphs) if graphs.ndim == 3 else -1
+def _check_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    names, graphs = arrays["names"], arrays["adjacency"]
+    if names.ndim != 1 or names.dtype.kind != "U" or len(set(names.tolist())) < len(names):
+        raise FileFormatError(f"{path}: the names are not texts that all differ")
+    if any(CONTROL_CHARACTER.search(name) for name in names.tolist()):
+        raise FileFormatError(f"{path}: a name holds characters that cannot be printed")
+    d, n = len(names), len(graphs) if graphs.ndim == 3 else -1
     shapes = {"adjacency": (n, d, d), "log_weights": (n,), "log_scores": (n,)}
     shapes |= dict.fromkeys(("edge_probabilities", "path_probabilities", "best_graph"), (d, d))
     for name, shape in shapes.items():
@@ -113,11 +101,50 @@ def _check(path: Path, arrays: dict[str, np.ndarray], meta: Any) -> None:
             raise FileFormatError(f"{path}: {name} has shape {arrays[name].shape}, expected {shape}")
         if name in arrays and arrays[name].dtype.kind not in "uifb":
             raise FileFormatError(f"{path}: {name} does not hold numbers")
-    if n < 1 or not np.isin(graphs, (0, 1)).all() or not np.all(is_acyclic(graphs.astype(bool))):
+    if min(n, d) < 1 or not all(map(_are_dags, _in_parts(graphs))):
         raise FileFormatError(f"{path}: the graphs are not all acyclic 0/1 matrices")
-    if np.isnan(arrays["log_weights"]).any() or not np.isfinite(arrays["log_weights"]).any():
+    if np.isnan(arrays["log_weights"]).any() or not np.isfinite(arrays["log_weights"].max()):
         raise FileFormatError(f"{path}: the weights are not numbers")
     for name in ("edge_probabilities", "path_probabilities"):
         p = arrays.get(name, np.zeros(1))
         if not np.isfinite(p).all() or p.min(initial=0) < -1e-6 or p.max(initial=0) > 1 + 1e-6:
             raise FileFormatError(f"{path}: {name} holds numbers that are not probabilities")
+
+
+def _in_parts(graphs: np.ndarray) -> list[np.ndarray]:
+    return [graphs[start : start + _GRAPHS_AT_ONCE] for start in range(0, len(graphs), _GRAPHS_AT_ONCE)]
+
+
+def _are_dags(graphs: np.ndarray) -> bool:
+    return bool(((graphs == 0) | (graphs == 1)).all() and is_acyclic(graphs != 0).all())
+
+
+def _check_meta(path: Path, meta: Any, num_variables: int) -> None:
+    facts = meta.get("diagnostics") if isinstance(meta, dict) else None
+    if not isinstance(facts, dict):
+        raise FileFormatError(f"{path}: 'meta' does not describe a posterior")
+    if meta.get("schema") != SCHEMA:
+        raise FileFormatError(f"{path} has schema {meta.get('schema')!r}; this version reads schema {SCHEMA}")
+    figures = {name: facts.get(name) for name in _NUMBERS}
+    figures |= {name: meta.get(name) for name in ("log_evidence", "log_evidence_error")}
+    texts = [facts.get(name, "") for name in ("verdict", "explanation", "chosen")]
+    wrong = [name for name, value in figures.items() if not (value is None or isinstance(value, Real))]
+    wrong += [name for name in _MATRICES if not _is_matrix(facts.get(name), num_variables)]
+    wrong += [] if _is_matrix(facts.get("score_traces"), None) else ["score_traces"]
+    if wrong or not isinstance(facts.get("notes", []), list) or not all(isinstance(t, str) for t in texts):
+        raise FileFormatError(f"{path}: the diagnostics are damaged {', '.join(wrong)}".rstrip())
+
+
+def _is_matrix(value: Any, size: int | None) -> bool:
+    """Whether a diagnostic is absent, or a matrix of numbers, with `size` rows and columns where given."""
+    if value is None:
+        return True
+    try:
+        matrix = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return matrix.ndim == 2 and size in (None, *matrix.shape[:1]) and size in (None, *matrix.shape[1:])
+
+
+def _floats(values: np.ndarray | None) -> np.ndarray | None:
+    return None if values is None else values.astype(np.float64)

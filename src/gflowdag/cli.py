@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json as json_module
 import sys
 from enum import StrEnum
@@ -21,6 +22,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+_OUT_OF_MEMORY = (
+    "not enough memory: see `gflowdag check` for what each method needs, or ask for fewer --samples"
 )
 
 
@@ -54,6 +60,7 @@ Table = Annotated[str, typer.Argument(help="CSV file with a header row, or the n
 RunFolder = Annotated[Path, typer.Argument(help="Run folder, or a posterior.npz file.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
 Interventions = Annotated[
     str | None,
     typer.Option(help="Column that names the variable set from outside in each row (empty: none)."),
@@ -69,6 +76,11 @@ Discretize = Annotated[
     str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
 ]
 Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
+]
+Continuous = Annotated[list[str] | None, typer.Option(help="Columns that are continuous.", metavar="NAMES")]
+Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discrete.", metavar="NAMES")]
 
 
 @app.command()
@@ -89,6 +101,9 @@ def fit(
     score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
     prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
     standardize: Standardize = True,
+    drop: Drop = None,
+    continuous: Continuous = None,
+    discrete: Discrete = None,
     discretize: Discretize = None,
     missing: Missing = "error",
     interventions: Interventions = None,
@@ -96,9 +111,11 @@ def fit(
     knowledge: KnowledgeFile = None,
     truth: Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 0,
+    seed: Seed = 0,
     budget: Annotated[str | None, typer.Option(help="Time to train: 90s, 10m, 1h.")] = None,
-    iterations: Annotated[int | None, typer.Option(min=1, help="Number of training iterations.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="paper or fast (dag-gflownet).")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -114,11 +131,15 @@ def fit(
         "score": score.value,
         "prior": prior.value,
         "standardize": standardize,
+        "drop": drop,
+        "continuous": continuous,
+        "discrete": discrete,
         "discretize": discretize,
         "missing": missing,
         "interventions": interventions,
         "intervention_base": intervention_base,
         "knowledge": None if knowledge is None else str(knowledge),
+        "truth": None if truth is None else str(truth),
         "samples": samples,
         "seed": seed,
         "budget": budget,
@@ -145,6 +166,9 @@ def check(
     interventions: Interventions = None,
     intervention_base: InterventionBase = None,
     knowledge: KnowledgeFile = None,
+    drop: Drop = None,
+    continuous: Continuous = None,
+    discrete: Discrete = None,
     discretize: Discretize = None,
     missing: Missing = "error",
     json: JSON = False,
@@ -157,6 +181,9 @@ def check(
         interventions=interventions,
         intervention_base=intervention_base,
         knowledge=knowledge,
+        drop=drop,
+        continuous=continuous,
+        discrete=discrete,
         discretize=discretize,
         missing=missing,
     )
@@ -231,7 +258,7 @@ def compare(
     knowledge: KnowledgeFile = None,
     standardize: Standardize = True,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Same seed, same samples.")] = 0,
+    seed: Seed = 0,
     json: JSON = False,
     quiet: Quiet = False,
 ) -> None:
@@ -268,7 +295,7 @@ def simulate(
     rows: Annotated[int, typer.Option(min=2, help="Number of rows.")] = 100,
     edges_per_node: Annotated[float, typer.Option(min=0, help="Expected edges per variable.")] = 1.0,
     graph: Annotated[str, typer.Option(help="erdos-renyi or scale-free.")] = "erdos-renyi",
-    seed: Annotated[int, typer.Option(help="Same seed, same table.")] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Simulate a table from a random network, with its true graph."""
     from gflowdag import commands
@@ -346,22 +373,39 @@ def doctor(json: JSON = False) -> None:
 
 
 def main() -> None:
-    """Entry point: errors of the user's making are one line on stderr and exit code 2; Ctrl-C is 130."""
+    """Entry point: what the user can put right is one line on stderr and exit code 2; Ctrl-C is 130."""
     from gflowdag.errors import GFlowDAGError
 
+    for stream in (sys.stdout, sys.stderr):  # a terminal without an arrow shows a question mark
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except GFlowDAGError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
-        _fail("interrupted; what was written stays, and a training run goes on with --resume", 130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except MemoryError:
+        _fail(_OUT_OF_MEMORY, 1)
+    except SystemExit as end:
+        if _is_interrupt(end):
+            _fail("interrupted; what was written stays, and the same command with --resume goes on", 130)
+        raise
+    except RuntimeError as error:  # what JAX raises where a device has no memory left
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        _fail(_OUT_OF_MEMORY, 1)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an exit; typer turns it into one before we see it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(f"gflowdag: {message}", file=sys.stderr)
+    from gflowdag.data.wording import CONTROL_CHARACTER
+
+    print(f"gflowdag: {CONTROL_CHARACTER.sub(' ', message)}", file=sys.stderr)
     sys.exit(code)
 
 

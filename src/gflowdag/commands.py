@@ -7,6 +7,8 @@ import json
 import os
 import platform
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,12 @@ from rich.table import Table
 
 from gflowdag import __version__, runs
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
+from gflowdag.data.reading import read_csv
+from gflowdag.data.wording import unknown_name
 from gflowdag.errors import GFlowDAGError
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior import Posterior
+from gflowdag.truth import align
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -35,19 +40,45 @@ def load_table(
     standardize: bool = True,
     discretize: str | None = None,
     missing: str = "error",
+    drop: Sequence[str] | None = None,
+    continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
 ) -> Dataset:
-    """A CSV file or the name of a built-in data set, as a `Dataset`."""
+    """A CSV file or the name of a built-in data set, as a `Dataset`.
+
+    Columns are given by name, or several names separated by commas.
+    """
+    if _is_named(source):
+        if interventions is not None:
+            raise GFlowDAGError(f"--interventions is for your own tables; {source} brings its own")
+        loaded = load_dataset(source)
+        frame, targets = loaded.frame, loaded.interventions
+    else:
+        frame, targets = read_csv(source), interventions
     options: dict[str, Any] = {
+        "kinds": {
+            **dict.fromkeys(_column_names(continuous, frame), "continuous"),
+            **dict.fromkeys(_column_names(discrete, frame), "discrete"),
+        },
+        "interventions": targets,
+        "intervention_base": intervention_base,
         "standardize": standardize,
         "discretize": discretize,
         "missing": missing,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
-    if _is_named(source):
-        return load_dataset(source).dataset(**options)
-    return Dataset.from_csv(
-        source, interventions=interventions, intervention_base=intervention_base, **options
-    )
+    return Dataset.from_frame(frame.drop(columns=_column_names(drop, frame)), **options)
+
+
+def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:
+    """The columns that an option names; a name with a comma in it comes before a list of names."""
+    known = list(frame.columns)
+    entries = [[entry] if entry in known else entry.split(",") for entry in given or ()]
+    names = [name.strip() for entry in entries for name in entry]
+    for name in names:
+        if name not in known:
+            raise GFlowDAGError(unknown_name(name, known))
+    return names
 
 
 def load_truth(source: str, truth: Path | None) -> pd.DataFrame | None:
@@ -72,6 +103,8 @@ def run_fit(
 
     data = _configured_table(config)
     true_graph = load_truth(config["data"], truth)
+    if true_graph is not None:
+        align(true_graph, data.names)  # a wrong name is better found before the work than after it
     name = f"{Path(config['data']).stem}-{config['method']}"
     folder = Path(out) if out is not None else runs.free_folder("runs", name)
     estimator = estimator_class(config["method"])
@@ -84,15 +117,11 @@ def run_fit(
         verbose=verbose,
         **options,
     )
-    run = runs.Run.start(folder, config | {"data_sha256": data.sha256}, resume=resume)
-    try:
+    with runs.Run.start(folder, config | {"data_sha256": data.sha256}, resume=resume) as run:
         posterior = learner.fit(data).posterior_
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
-    except BaseException as error:
-        run.abandon(str(error) or type(error).__name__)
-        raise
-    facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
-    posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
+        facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
+        posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
     return posterior, folder
 
 
@@ -106,6 +135,9 @@ def _configured_table(config: dict[str, Any]) -> Dataset:
         standardize=config["standardize"],
         discretize=config["discretize"],
         missing=config["missing"],
+        drop=config.get("drop"),
+        continuous=config.get("continuous"),
+        discrete=config.get("discrete"),
     )
 
 
@@ -123,8 +155,6 @@ def _method_options(estimator: type, config: dict[str, Any], folder: Path, resum
             raise GFlowDAGError(f"--{name} does not apply to the method {config['method']}")
     if "folder" in known:
         options |= {"folder": str(folder), "resume": resume}
-    elif resume:
-        raise GFlowDAGError(f"--resume does not apply to {config['method']}: it has nothing to go on from")
     return options
 
 
@@ -140,9 +170,7 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
     """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket."""
     for name in filter(None, (source, target)):
         if name not in posterior.names:
-            raise GFlowDAGError(
-                f"there is no variable {name!r}; the variables are {', '.join(posterior.names)}"
-            )
+            raise GFlowDAGError(unknown_name(name, posterior.names))
     arrow, p, error = _feature(posterior, question)
     i = posterior.names.index(source)
     targets = [target] if target else [name for name in posterior.names if name != source]
@@ -208,15 +236,25 @@ def rewrite_report(run: Path, to: Path | None) -> Path:
     if (folder / runs.CONFIG).exists():
         facts |= {"config": runs.read_config(folder), "manifest": runs.read_manifest(folder)}
         facts |= _table_of(facts["config"])
+        if isinstance(timings := facts["manifest"].get("timings"), dict):
+            posterior = replace(posterior, details={**posterior.details, **timings})
     return posterior.report(to or folder / runs.REPORT, **facts)
 
 
 def _table_of(config: dict[str, Any]) -> dict[str, Any]:
     """The table and the true graph behind a run, where they can still be found and are the same."""
+    files = [config.get(name) for name in ("data", "knowledge", "truth")]
+    if any(isinstance(file, str) and Path(file).exists() and not Path(file).is_file() for file in files):
+        return {}  # a stranger's folder may name a pipe, which would never end
     try:
         data = _configured_table(config)
-        truth = load_truth(config["data"], None)
-    except (GFlowDAGError, KeyError):
+        truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None)
+    except (
+        GFlowDAGError,
+        KeyError,
+        TypeError,
+        OSError,
+    ):  # the folder was moved, or its settings are not ours
         return {}
     return {"data": data, "truth": truth} if data.sha256 == config.get("data_sha256") else {}
 
@@ -258,7 +296,7 @@ def run_simulation(
 
 
 def describe(data: Dataset) -> dict[str, Any]:
-    """What a table holds and what each method would cost on it."""
+    """What a table holds and what each method would do and cost on it."""
     from gflowdag.estimators.cost import estimate_costs
 
     columns = []

@@ -57,7 +57,7 @@ def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict]:
 
 def _summary(posterior: Posterior, max_rows: int) -> str:
     p = posterior.edge_probabilities().to_numpy()
-    likely = int((p > 0.5).sum())
+    likely = int((p > 0.5 + 1e-9).sum())  # rounding must not decide between two directions of ½ each
     hidden = p.shape[0] * (p.shape[0] - 1) // 2 - len(_likely_pairs(posterior, max_rows))
     sentence = f"{p.sum():.2f} edges expected; {likely} more likely than not."
     if hidden:

@@ -33,3 +33,7 @@ class FileFormatError(GFlowDAGError, ValueError):
 
 class TrainingError(GFlowDAGError, RuntimeError):
     """Training stopped: divergence, or a run that cannot be resumed."""
+
+
+class FileWriteError(GFlowDAGError, OSError):
+    """A file cannot be written: no space, no permission, or something else in its place."""

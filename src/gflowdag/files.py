@@ -1,10 +1,13 @@
-"""Files that are either whole or absent: every write of the library goes through `atomic_write`."""
+"""Files: written whole or not at all, and read only after a look at what they are and how large."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import stat
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,30 +15,51 @@ from typing import IO, Any
 
 import numpy as np
 
+from gflowdag.errors import FileFormatError, FileWriteError
+
+PARTIAL = ".part"  # ending of the temporary files that a killed process leaves behind
+
 
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path` and move it there when the block ends without an error.
 
-    A reader sees the old file or the new one, never half of one, also after a crash.
+    A reader sees the old file or the new one, never half of one, also after a crash. A device or a pipe
+    (`/dev/stdout`) is written to as it is.
 
     Args:
         path: destination; its folder is created.
         mode: `"w"` for UTF-8 text, `"wb"` for bytes.
+
+    Raises:
+        FileWriteError: no space, no permission, or a folder of that name.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    encoding = None if "b" in mode else "utf-8"
     try:
-        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        if path.exists() and not path.is_file():
+            with path.open(mode, encoding=encoding) as stream:
+                yield stream
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
+        try:
+            with os.fdopen(handle, mode, encoding=encoding) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def write_error(path: str | Path, error: OSError) -> FileWriteError:
+    """What to tell the user when `path` cannot be written."""
+    return FileWriteError(f"cannot write {path}: {error.strerror or error}")
 
 
 def write_json(path: str | Path, content: Any) -> None:
@@ -51,6 +75,83 @@ def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> None:
         np.savez_compressed(stream, allow_pickle=False, **arrays)
 
 
+def read_bytes(path: str | Path, *, max_bytes: int) -> bytes:
+    """The content of a regular file; a pipe, a device, a folder and what is too large are not opened.
+
+    Raises:
+        FileFormatError: there is no such file, or it is none of ours.
+    """
+    if (size := file_size(path)) > max_bytes:
+        raise FileFormatError(f"{path} has {_mib(size)}, more than {_mib(max_bytes)}: refused")
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+
+
+def file_size(path: str | Path) -> int:
+    """Bytes of a regular file, or a `FileFormatError` where there is none."""
+    try:
+        facts = Path(path).stat()
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path} does not exist") from error
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        raise FileFormatError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from error
+    if not stat.S_ISREG(facts.st_mode):
+        raise FileFormatError(f"{path} is not a regular file")
+    return facts.st_size
+
+
+def read_json(path: str | Path, *, max_bytes: int = 16 << 20) -> Any:
+    """What a JSON file holds, or a `FileFormatError`."""
+    content = read_bytes(path, max_bytes=max_bytes)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path} is not JSON, or it is damaged: {error}") from error
+
+
+def read_npz(path: str | Path, *, max_bytes: int) -> dict[str, np.ndarray]:
+    """The arrays of a `.npz` file of numbers and text, read-only.
+
+    Sizes are checked before memory is taken: `max_bytes` bounds what the file unpacks to, and no array may
+    claim more than its member holds.
+
+    Raises:
+        FileFormatError: there is no such file, it is too large, damaged, or holds anything but plain arrays.
+    """
+    file_size(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+            if size > max_bytes:
+                raise FileFormatError(f"{path} would unpack to {_mib(size)}, more than {_mib(max_bytes)}")
+            return {member.filename.removesuffix(".npy"): _read_member(archive, member) for member in members}
+    except FileFormatError:
+        raise
+    except Exception as error:  # whatever a hostile archive makes zipfile or NumPy raise
+        raise FileFormatError(
+            f"{path} is not an .npz file of gflowdag, or it is damaged ({error})"
+        ) from error
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename} is compressed in another way")
+    headers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    with archive.open(member) as stream:
+        shape, is_fortran, dtype = headers[np.lib.format.read_magic(stream)](stream)
+        if dtype.kind not in "biufU" or min(shape, default=0) < 0:
+            raise ValueError(f"{member.filename} holds no plain numbers or text")
+        if stream.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
+            raise ValueError(f"{member.filename} claims another size than it has")
+        return np.ndarray(shape, dtype, stream.read(), order="F" if is_fortran else "C")
+
+
 def plain(value: Any) -> Any:
     """The plain Python value of a NumPy scalar or array, a path or a tuple-like (for `json.dump`)."""
     if isinstance(value, np.generic):
@@ -60,6 +161,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _mib(num_bytes: int) -> str:
+    return f"{num_bytes / 2**20:,.0f} MiB"
 
 
 def _umask() -> int:

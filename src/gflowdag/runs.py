@@ -6,31 +6,41 @@ A folder holds `config.json` (the question), `manifest.json` (versions, seed, da
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import platform
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from gflowdag import __version__
+from gflowdag.archive import TIMINGS
 from gflowdag.errors import FileFormatError, GFlowDAGError
-from gflowdag.files import write_json
+from gflowdag.files import PARTIAL, read_bytes, read_json, write_error, write_json
 from gflowdag.posterior import Posterior
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
 METRICS = "metrics.jsonl"
+_MAX_METRICS_BYTES = 256 << 20
 _VERSIONED = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "numba", "pandas", "scikit-learn")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder that is being written."""
+    """A run folder that is being written: a context, inside which no other process can write to it.
+
+    A block that ends in an error leaves a folder with the status "stopped" and the reason.
+    """
 
     folder: Path
     started: float
+    claim: int | None  # descriptor of the locked folder
 
     @classmethod
     def start(cls, folder: str | Path, config: dict[str, Any], *, resume: bool = False) -> Run:
@@ -38,6 +48,10 @@ class Run:
         folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(folder, error) from error
+        run = cls(folder, time.perf_counter(), _claim(folder))
+        try:
             previous = read_config(folder) if (folder / CONFIG).exists() else None
             if previous is not None and not resume:
                 raise GFlowDAGError(
@@ -45,23 +59,37 @@ class Run:
                 )
             if previous is not None and _question(previous) != _question(config):
                 raise GFlowDAGError(f"{folder} holds a run with other settings: resume it with the same ones")
-            run = cls(folder, time.perf_counter())
+            for leftover in folder.glob(f".*{PARTIAL}"):  # of a process that was killed while it wrote
+                leftover.unlink(missing_ok=True)
             write_json(folder / CONFIG, config)
             run._write_manifest("running", {})
-        except OSError as error:
-            raise GFlowDAGError(f"cannot write to {folder}: {error.strerror or error}") from error
+        except BaseException:
+            run._release()
+            raise
         return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and read_manifest(self.folder).get("status") == "running":
+            with contextlib.suppress(GFlowDAGError):  # a full disk: the first error is the one to tell
+                self._write_manifest("stopped", {"reason": str(error) or type(error).__name__})
+        self._release()
 
     def finish(self, posterior: Posterior, **facts: Any) -> Path:
         """Write the posterior and mark the run as done."""
         path = self.folder / POSTERIOR
         posterior.save(path)
-        self._write_manifest("done", facts)
+        timings = {name: posterior.details[name] for name in TIMINGS if name in posterior.details}
+        self._write_manifest("done", {**facts, "timings": timings})
         return path
 
-    def abandon(self, reason: str) -> None:
-        """Record why the run ended early; checkpoints stay."""
-        self._write_manifest("stopped", {"reason": reason})
+    def _release(self) -> None:
+        if self.claim is not None:
+            os.close(self.claim)
 
     def _write_manifest(self, status: str, facts: dict[str, Any]) -> None:
         manifest = {
@@ -96,38 +124,58 @@ def free_folder(parent: str | Path, name: str) -> Path:
 
 def read_config(folder: str | Path) -> dict[str, Any]:
     """The question of a run folder."""
-    return _read_json(Path(folder) / CONFIG)
+    return _read_object(Path(folder) / CONFIG)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
     """Versions, seed, data, device and status of a run folder."""
-    return _read_json(Path(folder) / MANIFEST)
+    return _read_object(Path(folder) / MANIFEST)
 
 
 def read_metrics(folder: str | Path) -> list[dict[str, Any]]:
-    """The rows of a training run's `metrics.jsonl`, none where there is no such file."""
+    """The complete rows of a training run's `metrics.jsonl`, none where there is no such file."""
     path = Path(folder) / METRICS
     if not path.exists():
         return []
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} cannot be read: {error}") from error
+    rows = []
+    for line in read_bytes(path, max_bytes=_MAX_METRICS_BYTES).splitlines():
+        with contextlib.suppress(ValueError, RecursionError):  # a line that a killed run did not finish
+            rows.append(json.loads(line))
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{path.parent} is not a run folder: it has no {path.name}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} cannot be read: {error}") from error
+def _read_object(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise FileFormatError(f"{path.parent} is not a run folder: it has no {path.name}")
+    content = read_json(path)
     if not isinstance(content, dict):
         raise FileFormatError(f"{path} does not hold a JSON object")
     return content
 
 
+def _claim(folder: Path) -> int | None:
+    """Lock a folder for this process; the system frees it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise GFlowDAGError(
+                f"another process is writing to {folder}: wait for it, or choose another --out"
+            ) from error
+        return None  # a file system without locks
+    return descriptor
+
+
 def _question(config: dict[str, Any]) -> dict[str, Any]:
     """The settings that decide the answer: all but those about where and how it is shown."""
-    return {name: value for name, value in config.items() if name not in {"command", "out", "quiet", "json"}}
+    return {
+        name: value
+        for name, value in config.items()
+        if name not in {"command", "out", "quiet", "json", "truth"}
+    }

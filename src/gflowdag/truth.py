@@ -61,9 +61,13 @@ def read_edges(path: str | Path) -> pd.DataFrame:
         A frame with these two columns, one row for each edge.
     """
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
+        table = pd.read_csv(
+            path, dtype=str, keep_default_na=False, skipinitialspace=True, encoding="utf-8-sig"
+        )
     except FileNotFoundError:
         raise FileFormatError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # the base of pandas' parser errors and of UnicodeDecodeError
         raise FileFormatError(f"{path}: not a CSV file with the columns source,target ({error})") from None
     if not set(_EDGE_COLUMNS) <= set(table.columns):

@@ -16,11 +16,13 @@ from gflowdag.data.reading import read_text
 from gflowdag.errors import FileFormatError
 from gflowdag.graph.closure import is_acyclic
 
+MAX_VARIABLES = 2000  # the largest network of the repository has 1041
 MAX_TABLE_ENTRIES = 10_000_000  # in all: a short file can declare tables that fill the memory
 _SUM_TOLERANCE = 1e-3  # probabilities are written with few digits
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+      | (?P<unclosed>/\*)
       | "(?P<quoted>[^"\n]*)"
       | (?P<mark>[{}()\[\],;|])
       | (?P<word>[^\s{}()\[\],;|"]+)""",
@@ -174,6 +176,8 @@ class _Parser:
         names = list(levels)
         if not names:
             self._fail("there are no variables")
+        if len(names) > MAX_VARIABLES:
+            self._fail(f"there are {len(names)} variables, more than {MAX_VARIABLES}")
         for name, distribution in distributions.items():
             for mentioned in (name, *distribution.parents):
                 if mentioned not in levels:
@@ -232,7 +236,7 @@ class _Parser:
         position, line = 0, 1
         while position < len(text):
             match = _TOKEN.match(text, position)
-            if match is None:
+            if match is None or match.lastgroup == "unclosed":
                 raise FileFormatError(
                     f"{self.source} is no BIF file: line {line}: a quote or comment is not closed."
                 )

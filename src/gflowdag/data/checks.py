@@ -12,6 +12,7 @@ from gflowdag.errors import DataError
 
 # Residual over standard deviation: what sums in float64 and decimals in a file leave of an exact relation.
 RELATIVE_TOLERANCE = 1e-10
+LARGEST = 1e60  # in absolute value: scores take squares of sums of squares
 
 
 def check_constant(values: np.ndarray, names: Sequence[str]) -> None:
@@ -22,6 +23,18 @@ def check_constant(values: np.ndarray, names: Sequence[str]) -> None:
         raise DataError(
             f"Constant: {shown(map(repr, found))}. A column with one value says nothing about the graph; "
             f"drop it: df.drop(columns={found[:6]!r})."
+        )
+
+
+def check_range(values: np.ndarray, names: Sequence[str]) -> None:
+    """Refuse continuous columns whose squares, or squares of squares, no float64 can hold; [n, d]."""
+    largest = np.abs(values).max(axis=0)
+    bad = (largest > LARGEST) | (np.ptp(values, axis=0) < 1 / LARGEST)
+    if bad.any():
+        name, size = names[int(bad.argmax())], largest[bad.argmax()]
+        raise DataError(
+            f"Column {name!r} has values up to {size:.3g}; their range must be between {1 / LARGEST:g} and "
+            f"{LARGEST:g}. Measure it in another unit."
         )
 
 

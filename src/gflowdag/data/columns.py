@@ -151,7 +151,7 @@ def plain_cells(cells: Cells) -> Cells:
         cells = cells.astype(object).infer_objects()
     if types.is_bool_dtype(cells):
         return cells.astype(bool)
-    if types.is_integer_dtype(cells):
+    if types.is_integer_dtype(cells) and cells.max() <= np.iinfo(np.int64).max:  # uint64 beyond would wrap
         return cells.astype(np.int64)
     if types.is_numeric_dtype(cells):
         return cells.astype(np.float64)
@@ -170,4 +170,7 @@ def _remedy_for_many(name: str, cells: Cells) -> str:
     if 0 < is_text.mean() < 0.5:
         row = int(is_text.argmax())
         return f"Most cells are numbers, but row {row + 1} holds {cells.iloc[row]!r}: clean the column."
-    return "Drop an identifier; otherwise merge levels or raise max_levels."
+    return (
+        "Drop it if it is an identifier, a date or free text (--drop NAMES on the command line); otherwise "
+        "merge levels or raise max_levels."
+    )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from gflowdag.data import table
-from gflowdag.data.checks import check_collinear, check_constant, check_copies
+from gflowdag.data.checks import check_collinear, check_constant, check_copies, check_range
 from gflowdag.data.columns import Column, Kind, observed_levels
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
@@ -97,7 +97,11 @@ class Dataset:
             else Column(name, kind, levels=observed_levels(name, frame[name], max_levels))
             for name, kind in table.column_kinds(frame, kinds).items()
         ]
-        check_constant(_encoded(columns, frame), names)
+        encoded = _encoded(columns, frame)
+        check_constant(encoded, names)
+        continuous = [index for index, column in enumerate(columns) if column.kind == "continuous"]
+        if continuous:
+            check_range(encoded[:, continuous], [names[index] for index in continuous])
         if discretize is not None:
             columns = [
                 column.binned(frame[column.name], discretize, bins) if column.kind == "continuous" else column

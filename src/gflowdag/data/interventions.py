@@ -119,7 +119,8 @@ def _from_numbers(cells: pd.Series, names: Sequence[str], base: int | None) -> n
         raise DataError(
             "The interventions are numbers: say how they count. Make the table with Dataset.from_frame(…, "
             "intervention_base=1) where 1 is the first variable and 0 means none (bnlearn's INT), or with "
-            "intervention_base=0 where 0 is the first variable and −1 or empty means none."
+            "intervention_base=0 where 0 is the first variable and −1 or empty means none "
+            "(--intervention-base on the command line)."
         )
     numbers = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
     index = np.where(np.isnan(numbers), -1, numbers - base)

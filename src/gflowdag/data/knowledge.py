@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gflowdag.data.reading import read_text
 from gflowdag.data.wording import unknown_name
 from gflowdag.errors import KnowledgeError
 from gflowdag.graph.closure import transitive_closure
@@ -72,12 +73,10 @@ class Knowledge:
             tiers = [["age", "sex"], ["re:gene_.*"], ["outcome"]]
             max_parents = 4
         """
-        path = Path(path)
+        text = read_text(Path(path), KnowledgeError)
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise KnowledgeError(f"Cannot read the knowledge file {path}: {error.strerror}.") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            content = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and deep nesting
             raise KnowledgeError(f"{path} is not a TOML file: {error}.") from error
         return cls.from_dict(content)
 
@@ -194,13 +193,13 @@ def _as_tiers(tiers: Any) -> tuple[tuple[str, ...], ...]:
 
 def _matches(entry: str, names: list[str]) -> list[int]:
     """Positions of the variables that `entry` stands for, at least one."""
-    if not entry.startswith(_REGEX):
-        if entry not in names:
-            raise KnowledgeError(unknown_name(entry, names))
+    if entry in names:  # also one that is called "re:…"
         return [names.index(entry)]
+    if not entry.startswith(_REGEX):
+        raise KnowledgeError(unknown_name(entry, names))
     try:
         pattern = re.compile(entry.removeprefix(_REGEX))
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise KnowledgeError(f"{entry!r} is not a regular expression: {error}.") from error
     found = [index for index, name in enumerate(names) if pattern.fullmatch(name)]
     if not found:

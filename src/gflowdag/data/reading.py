@@ -7,6 +7,7 @@ import gzip
 import io
 import re
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,9 @@ from gflowdag.errors import DataError, GFlowDAGError
 MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
 _SEPARATORS = (",", ";", "\t", " ")
+_DECLARED_SEPARATOR = re.compile(r"sep=([,;\t])\s*")  # the first line, as Excel writes it
+_DECIMAL_COMMA = re.compile(r'(?:^|[;\t])"?[+-]?\d+,\d+', re.MULTILINE)
+_DECIMAL_POINT = re.compile(r'(?:^|[;\t])"?[+-]?\d+\.\d+', re.MULTILINE)
 
 
 def read_csv(path: str | Path) -> pd.DataFrame:
@@ -28,25 +32,31 @@ def read_csv(path: str | Path) -> pd.DataFrame:
         DataError: no such file, or one that is empty, binary, ragged, too large or without a header.
     """
     path = Path(path)
-    text = read_text(path, DataError)
+    text = _with_line_feeds(read_text(path, DataError))
     lines = text.lstrip().splitlines()
     if not lines:
         raise DataError(
             f"{path} is empty. It needs a header line with the names and one line per observation."
         )
-    separator = _separator(lines[0])
+    if (declared := _DECLARED_SEPARATOR.fullmatch(lines[0])) and len(lines) > 1:
+        text = text.lstrip().split("\n", 1)[1]
+    separator = declared[1] if declared else _separator(lines[0])
     header = _check_lines(path, text, separator)
 
-    frame = pd.read_csv(
-        io.StringIO(text),
-        sep=separator,
-        header=0,
-        names=header,
-        index_col=False,
-        skipinitialspace=True,
-        keep_default_na=False,
-        na_values=["", "NA", "N/A", "NaN", "nan", "NULL", "null"],
-    )
+    try:
+        frame = pd.read_csv(
+            io.StringIO(text),
+            sep=separator,
+            decimal="," if _has_decimal_commas(text, separator) else ".",
+            header=0,
+            names=header,
+            index_col=False,
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=["", "NA", "N/A", "NaN", "nan", "NULL", "null"],
+        )
+    except (ValueError, OverflowError) as error:  # quotes that pandas reads otherwise than the csv module
+        raise DataError(f"{path} is no text table: {error}.") from error
     is_row_numbers = any(frame.iloc[:, 0].tolist() == list(range(k, k + len(frame))) for k in (0, 1))
     return pd.DataFrame(frame.iloc[:, 1:]) if header[0] == "" and is_row_numbers else frame
 
@@ -54,18 +64,17 @@ def read_csv(path: str | Path) -> pd.DataFrame:
 def read_text(path: Path, error: type[GFlowDAGError]) -> str:
     """The text of a file in UTF-8, gzipped or not; whatever prevents it is raised as an `error`."""
     try:
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= MAX_BYTES else b""
-    except OSError as problem:
-        raise error(f"Cannot read {path}: {problem.strerror}.") from problem
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as problem:  # ValueError: a null character in the path
+        raise error(f"Cannot read {path}: {getattr(problem, 'strerror', problem)}.") from problem
     if content[:2] == b"\x1f\x8b":
         try:
             with gzip.open(io.BytesIO(content)) as stream:
                 content = stream.read(MAX_BYTES + 1)
         except (OSError, EOFError, zlib.error) as problem:
             raise error(f"{path} is a damaged gzip file: {problem}.") from problem
-        size = len(content)
-    if size > MAX_BYTES:
+    if len(content) > MAX_BYTES:
         raise error(f"{path} holds more than {MAX_BYTES >> 20} MiB. Read it yourself and pass the DataFrame.")
     if b"\x00" in content:
         raise error(f"{path} is a binary file, not text. Export the table as CSV.")
@@ -76,10 +85,20 @@ def read_text(path: Path, error: type[GFlowDAGError]) -> str:
         raise error(f"{path} is no UTF-8 text (line {line}). Save it in UTF-8.") from problem
 
 
+def _with_line_feeds(text: str) -> str:
+    """The text with lines as everyone but old Macintosh programs ends them."""
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
 def _separator(header: str) -> str:
     """The first of the known separators that occurs in the header; a comma where there is one column."""
     unquoted = re.sub(r'"[^"]*"', "", header.strip())
     return next((separator for separator in _SEPARATORS if separator in unquoted), ",")
+
+
+def _has_decimal_commas(text: str, separator: str) -> bool:
+    """Whether numbers are written 0,5: as spreadsheets of many countries do, with semicolons or tabs."""
+    return separator in ";\t" and bool(_DECIMAL_COMMA.search(text)) and not _DECIMAL_POINT.search(text)
 
 
 def _check_lines(path: Path, text: str, separator: str) -> list[str]:
@@ -93,9 +112,12 @@ def _check_lines(path: Path, text: str, separator: str) -> list[str]:
             if header is None:
                 header = _checked_header(path, cells)
             elif len(cells) != len(header):
+                remedy = "Correct the line; leave the cell of a missing value empty."
+                if header[0].startswith("#"):
+                    remedy = "The header seems to be a comment: remove it."
                 raise DataError(
                     f"{path} is ragged: line {reader.line_num} has {len(cells)} cells, the header "
-                    f"{len(header)}. Correct the line; leave the cell of a missing value empty."
+                    f"{len(header)}. {remedy}"
                 )
     except csv.Error as error:
         raise DataError(f"{path} is no text table: line {reader.line_num}: {error}.") from error
@@ -106,7 +128,7 @@ def _checked_header(path: Path, cells: list[str]) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) > MAX_COLUMNS:
         raise DataError(f"The header of {path} has {len(names)} columns; is the table transposed?")
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(
             f"The header of {path} repeats {shown(map(repr, repeated))}. Give every column its own name, and "
             "put a header line first if there is none."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from pandas.api import types
 
 from gflowdag.data.columns import Column, Kind, infer_kind
 from gflowdag.data.interventions import intervention_mask
-from gflowdag.data.wording import shown, unknown_name
+from gflowdag.data.wording import CONTROL_CHARACTER, shown, unknown_name
 from gflowdag.errors import DataError
 
 Frame = Any  # a pandas DataFrame; what its methods return is typed too loosely for a checker to follow
@@ -30,12 +31,17 @@ def named_columns(frame: Frame) -> Frame:
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"A pandas DataFrame is needed here, got {type(frame).__name__}.")
     names = [str(name).strip() for name in frame.columns]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(
             f"Column names occur more than once: {shown(map(repr, repeated))}. Rename the columns."
         )
     if "" in names:
         raise DataError(f"Column {names.index('') + 1} has no name. Name it or drop it.")
+    if unprintable := next(filter(CONTROL_CHARACTER.search, names), None):
+        raise DataError(
+            f"The name of column {names.index(unprintable) + 1}, {unprintable!r}, has a control "
+            "character in it. Rename the column."
+        )
     if not names:
         raise DataError("The table has no variables; it needs one named column for each.")
     return frame.set_axis(names, axis=1).reset_index(drop=True)
@@ -74,7 +80,7 @@ def complete_rows(
     if missing == "error":
         raise DataError(
             f"Missing values in {where}. Fill them in, drop the column, or pass missing='drop', which keeps "
-            f"{complete.sum()} of {len(frame)} rows."
+            f"{complete.sum()} of {len(frame)} rows (--missing drop on the command line)."
         )
     kept = frame[complete].reset_index(drop=True).infer_objects()
     for name in frame.columns[absent.any(axis=0)]:  # pandas turns integers with gaps into floats
@@ -105,7 +111,8 @@ def check_one_kind(columns: Sequence[Column]) -> None:
             "The table mixes kinds, which no score handles. "
             f"Continuous: {shown(map(repr, continuous))}; discrete: {shown(map(repr, discrete))}. "
             "Pass discretize='quantile' to cut the continuous columns into bins, or "
-            f"kinds={{{discrete[0]!r}: 'continuous'}} and so on where the levels are numbers on a scale."
+            f"kinds={{{discrete[0]!r}: 'continuous'}} and so on where the levels are numbers on a scale "
+            "(--discretize quantile or --continuous NAMES on the command line)."
         )
 
 

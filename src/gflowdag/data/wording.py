@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+# Terminal escapes, null and lone surrogates (not tabs and line breaks): no part of a name, and never printed.
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def shown(values: Iterable[Any], limit: int = 6) -> str:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
 
+import numpy as np
+
+from gflowdag.data import Knowledge
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.exact import ExactPosterior
 from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
+
+Method = TypeVar("Method", bound=StructureLearner)
 
 # An order GFlowNet below this effective sample size, or above this Pareto k, hands over to order MCMC.
 MINIMAL_ESS = 0.05
@@ -19,9 +26,51 @@ class AutoPosterior(StructureLearner):
     """Exact where that is possible; else the order GFlowNet; else, where its weights fail, order MCMC.
 
     The diagnostics name the method that answered and why (`chosen`).
+
+    Args:
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
+        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        knowledge: required and forbidden edges, tiers, maximum number of parents.
+        standardize: scale continuous columns to mean 0 and standard deviation 1.
+        num_samples: number of graphs to return.
+        random_state: seed; the same seed gives the same samples.
+        verbose: show progress.
+        iterations: training steps, where something is trained.
+        budget: seconds of training instead.
+        folder: where checkpoints and metrics are written.
+        resume: continue from the checkpoint in `folder`.
     """
 
     method = "auto"
+
+    def __init__(
+        self,
+        *,
+        score: str = "auto",
+        prior: Any = "uniform",
+        knowledge: Knowledge | None = None,
+        standardize: bool = True,
+        num_samples: int = 1000,
+        random_state: int | np.random.Generator | None = None,
+        verbose: bool = False,
+        iterations: int | None = None,
+        budget: float | None = None,
+        folder: str | Path | None = None,
+        resume: bool = False,
+    ) -> None:
+        super().__init__(
+            score=score,
+            prior=prior,
+            knowledge=knowledge,
+            standardize=standardize,
+            num_samples=num_samples,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.iterations = iterations
+        self.budget = budget
+        self.folder = folder
+        self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         exact = self._with_my_parameters(ExactPosterior)
@@ -43,8 +92,9 @@ class AutoPosterior(StructureLearner):
         )
         return _chosen(self._with_my_parameters(OrderMCMC)._infer(score, seed, progress), reason)
 
-    def _with_my_parameters(self, estimator: type[StructureLearner]) -> StructureLearner:
-        chosen = estimator(**self.get_params())
+    def _with_my_parameters(self, estimator: type[Method]) -> Method:
+        known = estimator._get_param_names()
+        chosen = estimator(**{name: value for name, value in self.get_params().items() if name in known})
         chosen._data = self._data
         return chosen
 

@@ -66,11 +66,7 @@ class StructureLearner(BaseEstimator):
         data = Dataset.as_dataset(
             X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
         )
-        if data.intervened is not None and not self.supports_interventions:
-            raise DataError(
-                f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a "
-                "method that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
-            )
+        self._check(data)
         score = make_score(data, score=self.score, prior=self.prior, knowledge=data.knowledge)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         self._data = data
@@ -83,6 +79,14 @@ class StructureLearner(BaseEstimator):
         self.n_features_in_ = data.num_variables
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    def _check(self, data: Dataset) -> None:
+        """Refuse data that this method cannot take, before anything is computed."""
+        if data.intervened is not None and not self.supports_interventions:
+            raise DataError(
+                f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a "
+                "method that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
+            )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gflowdag.exact.size import MAX_VARIABLES, duration, estimated_bytes, estimated_seconds
+from gflowdag.exact.size import MAX_VARIABLES, duration, estimated_bytes, estimated_seconds, memory
 from gflowdag.score.base import table_memory
 
 # How the methods other than the exact one are bounded: what they promise, and who decides how long they run.
@@ -25,18 +25,12 @@ def estimate_costs(num_variables: int) -> list[dict[str, str]]:
     within = d <= MAX_VARIABLES
     exact = {
         "method": "exact",
-        "answer": "exact"
-        if within
-        else f"refused beyond {MAX_VARIABLES} variables unless you raise the limit",
+        "answer": "exact" if within else f"no: {MAX_VARIABLES} variables at most",
         "time": duration(estimated_seconds(d)),
-        "memory": _size(estimated_bytes(d)),
+        "memory": memory(estimated_bytes(d)) if within else "",
     }
-    table = _size(table_memory(d)) if within else "as many as the candidate parents need"
+    table = memory(table_memory(d)) if within else ""
     return [exact] + [
         {"method": method, "answer": answer, "time": time, "memory": table}
         for method, (answer, time) in _APPROXIMATE.items()
     ]
-
-
-def _size(num_bytes: float) -> str:
-    return f"{num_bytes / 2**30:.1f} GiB" if num_bytes > 2**29 else f"{max(num_bytes / 2**20, 1):.0f} MiB"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gflowdag import exact
-from gflowdag.data import Knowledge
+from gflowdag.data import Dataset, Knowledge
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import compress, parent_masks
 from gflowdag.posterior import Posterior
@@ -56,9 +56,12 @@ class ExactPosterior(StructureLearner):
         )
         self.max_variables = max_variables
 
+    def _check(self, data: Dataset) -> None:
+        super()._check(data)
+        exact.check_size(data.num_variables, self.max_variables)
+
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         d = score.num_variables
-        exact.check_size(d, self.max_variables)  # before the table, which is the smaller part of the work
         table = score.dense_table(memory_limit=exact.estimated_bytes(d))
         answer = exact.posterior(table, progress=progress, max_variables=self.max_variables)
         samples = exact.sample(table, self.num_samples, np.random.default_rng(seed), exact=answer)

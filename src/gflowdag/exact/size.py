@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,13 +24,13 @@ def checked_table(table: ArrayLike) -> NDArray[np.float64]:
 
 
 def estimated_bytes(d: int) -> int:
-    """Peak memory of `posterior` in bytes, the table itself included."""
+    """Peak memory of `posterior` in bytes, the table itself included; a whole number, however large."""
     return 8 * (8 * d * 2 ** (d - 1) + 6 * 2**d)
 
 
 def estimated_seconds(d: int) -> float:
-    """Rough time of `posterior` on two cores."""
-    return 3.3e-9 * 3**d + 6e-9 * d * d * 2**d
+    """Rough time of `posterior` on two cores; infinite where it is beyond the range of a number."""
+    return 3.3e-9 * 3.0**d + 6e-9 * d * d * 2.0**d if d < 600 else math.inf
 
 
 def check_size(d: int, max_variables: int) -> None:
@@ -37,9 +39,9 @@ def check_size(d: int, max_variables: int) -> None:
         return
     raise TooLargeError(
         f"the exact posterior over {d} variables sums over 3^{d} pairs of sets: about "
-        f"{duration(estimated_seconds(d))} on two cores and {estimated_bytes(d) / 2**30:.1f} GiB of memory, "
-        f"beyond the limit of {max_variables} variables. Set max_variables={d} to do it all the same, or use "
-        "OrderGFlowNet or OrderMCMC"
+        f"{duration(estimated_seconds(d))} on two cores and {memory(estimated_bytes(d))}, "
+        f"beyond the limit of {max_variables} variables. Use auto, order-gflownet or order-mcmc; in Python "
+        f"ExactPosterior(max_variables={d}) does it all the same"
     )
 
 
@@ -53,7 +55,18 @@ def no_dag() -> KnowledgeError:
 
 def duration(seconds: float) -> str:
     """Seconds in words."""
+    if seconds > 100 * 365 * 86400.0:
+        return "centuries"
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} seconds" if seconds >= 1.5 else "about a second"
+
+
+def memory(num_bytes: int) -> str:
+    """Bytes in words."""
+    if num_bytes > 2**50:
+        return "more memory than any machine has"
+    if num_bytes > 2**29:
+        return f"{num_bytes / 2**30:.1f} GiB"
+    return f"{max(num_bytes / 2**20, 1):.0f} MiB"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gflowdag.errors import FileFormatError, TrainingError
-from gflowdag.files import atomic_write
+from gflowdag.files import atomic_write, file_size, read_npz, write_error
 
 SCHEMA = 1
 CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"
@@ -42,17 +41,18 @@ def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
     path = Path(folder) / CHECKPOINT
     if not path.exists():
         return None
+    stored = read_npz(path, max_bytes=file_size(path))  # not compressed: nothing in it is larger than it
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            header = json.loads(str(archive["header"]))
-            arrays = [archive[f"leaf{i}"] for i in range(len(header["leaves"]))]
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, json.JSONDecodeError) as error:
+        header = json.loads(str(stored["header"]))
+        schema, written_for, signatures = header["schema"], header["fingerprint"], header["leaves"]
+        arrays = [stored[f"leaf{i}"] for i in range(len(signatures))]
+        found = [_signature(name, array) for (name, *_), array in zip(signatures, arrays, strict=True)]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileFormatError(f"{path} is damaged or no checkpoint: {error}") from error
-    if header.get("schema") != SCHEMA:
-        raise FileFormatError(f"{path} has schema {header.get('schema')}, this version reads {SCHEMA}")
+    if schema != SCHEMA:
+        raise FileFormatError(f"{path} has schema {schema}, this version reads {SCHEMA}")
     expected = [_signature(jax.tree_util.keystr(p), _plain(leaf)) for p, leaf in _leaves(like)]
-    found = [_signature(name, array) for (name, *_), array in zip(header["leaves"], arrays, strict=True)]
-    if header.get("fingerprint") != fingerprint or expected != found:
+    if written_for != fingerprint or expected != found:
         raise TrainingError(
             f"{path} belongs to a run with other data or other settings: "
             "resume with those of the first call, or choose another folder"
@@ -64,9 +64,12 @@ def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
 def append_metrics(folder: str | Path, row: dict[str, float]) -> None:
     """Append one row to `folder/metrics.jsonl`."""
     path = Path(folder) / METRICS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(row) + "\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(row) + "\n")
+    except OSError as error:
+        raise write_error(path, error) from error
 
 
 def truncate_metrics(folder: str | Path, step: int) -> None:
@@ -75,13 +78,12 @@ def truncate_metrics(folder: str | Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError:  # a line that a killed run did not finish
+            if json.loads(line)["step"] <= step:
+                kept.append(line)
+        except (ValueError, KeyError, TypeError, RecursionError):  # a line that a killed run did not finish
             continue
-        if row.get("step", step + 1) <= step:
-            kept.append(line)
     with atomic_write(path) as stream:
         stream.writelines(f"{line}\n" for line in kept)
 

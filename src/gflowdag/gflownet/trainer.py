@@ -130,30 +130,41 @@ def train(
     history: list[dict[str, float]] = []
     saved_at, limit = time.perf_counter(), math.inf
     step, horizon = int(arrays.step), int(arrays.horizon)
-    while step < horizon:
-        size = clock.chunk_size(horizon - step, None if horizon < _OPEN_END else budget)
-        arrays, means = run_chunk(arrays, np.int32(size))
-        figures = {name: float(value) for name, value in jax.device_get(means).items()}  # waits for the chunk
-        step += size
-        clock.chunk_done(size)
-        limit = min(limit, options.divergence * (abs(figures["loss"]) + 1.0))
-        if not figures["loss"] < limit:  # also catches NaN
-            raise TrainingError(_divergence_message(figures["loss"], step, folder))
+    try:
+        while step < horizon:
+            size = clock.chunk_size(horizon - step, None if horizon < _OPEN_END else budget)
+            arrays, means = run_chunk(arrays, np.int32(size))
+            figures = {
+                name: float(value) for name, value in jax.device_get(means).items()
+            }  # waits for the chunk
+            step += size
+            clock.chunk_done(size)
+            limit = min(limit, options.divergence * (abs(figures["loss"]) + 1.0))
+            if not figures["loss"] < limit:  # also catches NaN
+                raise TrainingError(_divergence_message(figures["loss"], step, folder))
 
-        history.append({"step": step, "seconds": clock.seconds, **figures})
-        if folder is not None:
-            append_metrics(folder, history[-1])
-        _report(progress, clock, step, horizon, budget, figures)
-        if callback is not None:
-            callback(step, eqx.combine(arrays.params, static.params))
-        if budget is not None and horizon == _OPEN_END and clock.seconds >= (1 - options.cooldown) * budget:
-            horizon = max(step + 1, math.ceil(step / (1 - options.cooldown)))
-            arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
-        if folder is not None and (
-            step >= horizon or time.perf_counter() - saved_at > options.checkpoint_seconds
-        ):
+            history.append({"step": step, "seconds": clock.seconds, **figures})
+            if folder is not None:
+                append_metrics(folder, history[-1])
+            _report(progress, clock, step, horizon, budget, figures)
+            if callback is not None:
+                callback(step, eqx.combine(arrays.params, static.params))
+            if (
+                budget is not None
+                and horizon == _OPEN_END
+                and clock.seconds >= (1 - options.cooldown) * budget
+            ):
+                horizon = max(step + 1, math.ceil(step / (1 - options.cooldown)))
+                arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
+            if folder is not None and (
+                step >= horizon or time.perf_counter() - saved_at > options.checkpoint_seconds
+            ):
+                save_checkpoint(folder, arrays, fingerprint)
+                saved_at = time.perf_counter()
+    except KeyboardInterrupt:
+        if folder is not None and not arrays.step.is_deleted():  # else it was donated to a chunk just begun
             save_checkpoint(folder, arrays, fingerprint)
-            saved_at = time.perf_counter()
+        raise
     return Trained(eqx.combine(arrays.params, static.params), step, clock.seconds, history)
 
 
