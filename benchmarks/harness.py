@@ -44,6 +44,14 @@ def case(function: Case) -> Case:
     return function
 
 
+def in_double_precision(rows: Callable[..., Iterator[Row]], *arguments: Any) -> Iterator[Row]:
+    """The rows of a generator whose body needs 64-bit JAX types, one at a time."""
+    import jax
+
+    with jax.enable_x64(True):
+        yield from rows(*arguments)
+
+
 def run(names: list[str], options: Options, output: Path | None) -> list[Row]:
     """Run the cases, print each row as it comes, and keep all of them in `output`."""
     rows: list[Row] = []

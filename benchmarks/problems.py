@@ -1,4 +1,4 @@
-"""The problems that every benchmark shares with the experiments, so that their rows can be set side by side."""
+"""The problems that the benchmarks share with the experiments: rows can be set side by side."""
 
 from gflowdag.experiments.problems import Problem, linear_gaussian, sachs_continuous, sachs_interventional
 

@@ -36,7 +36,7 @@ from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.precision import double_precision
 from gflowdag.score import Score, make_score
-from harness import Options, Row, case
+from harness import Options, Row, case, in_double_precision
 
 FEATURES = {
     "edges": lambda graphs: graphs,
@@ -48,19 +48,19 @@ FEATURES = {
 @case
 def dag_gflownet_five(options: Options) -> Iterator[Row]:
     """d = 5, N = 100, ER1: divergence from the exact posterior and correlations, 20 networks at once."""
-    yield from _collect(_five, options)
+    yield from in_double_precision(_five, options)
 
 
 @case
 def dag_gflownet_curve(options: Options) -> Iterator[Row]:
     """Learning curves of `fast` and `paper` on one network of d = 5."""
-    yield from _collect(_curve, options)
+    yield from in_double_precision(_curve, options)
 
 
 @case
 def dag_gflownet_objectives(options: Options) -> Iterator[Row]:
     """Objectives and exploration of `fast` on one standardised network of d = 5."""
-    yield from _collect(_objectives, options)
+    yield from in_double_precision(_objectives, options)
 
 
 @case
@@ -92,10 +92,6 @@ def dag_gflownet_cost(options: Options) -> Iterator[Row]:
     """Training and sampling speed and the memory of the trajectories against d."""
     for d in (5, 10) if options.quick else (5, 10, 20, 50):
         yield _cost(d, options)
-
-
-def _collect(function: Any, options: Options) -> list[Row]:
-    return double_precision(lambda: list(function(options)))()
 
 
 def _learner(space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner:

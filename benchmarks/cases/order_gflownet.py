@@ -29,7 +29,6 @@ from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, rollout,
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Trained, train
 from gflowdag.mcmc import orders as order_mcmc
-from gflowdag.precision import double_precision
 from gflowdag.score import Score, make_score
 from gflowdag.score.order_problem import (
     OrderProblem,
@@ -38,7 +37,7 @@ from gflowdag.score.order_problem import (
     order_problem,
 )
 from gflowdag.score.potentials import symmetric_potential
-from harness import Options, Row, case
+from harness import Options, Row, case, in_double_precision
 
 
 @case
@@ -124,7 +123,7 @@ def order_gflownet_hundred(options: Options) -> Iterator[Row]:
 @case
 def order_gflownet_rates(options: Options) -> Iterator[Row]:
     """Training and sampling rates against the batch size, and where an iteration spends its time."""
-    yield from _collect(_rates, options)
+    yield from in_double_precision(_rates, options)
 
 
 @case
@@ -152,10 +151,6 @@ def _timed(estimator: Any, problem: problems.Problem, exact: Any) -> Row:
         "seconds": time.perf_counter() - started,
         "error": _error(posterior.edge_probabilities().to_numpy(), exact),
     }
-
-
-def _collect(function: Any, *arguments: Any) -> list[Row]:
-    return double_precision(lambda: list(function(*arguments)))()
 
 
 def _exact(score: Score, options: Options) -> Any:
@@ -203,7 +198,7 @@ def _against_exact(problem: problems.Problem, options: Options, *, iterations: i
 
 
 def _beyond_exact(problem: problems.Problem, options: Options, *, all_levers: bool) -> Iterator[Row]:
-    return iter(_collect(_levers, problem, options, all_levers))
+    return in_double_precision(_levers, problem, options, all_levers)
 
 
 def _levers(problem: problems.Problem, options: Options, all_levers: bool) -> Iterator[Row]:
@@ -311,11 +306,11 @@ def _curve(trained: Trained) -> list[dict[str, float]]:
 
 
 def _rates(options: Options) -> Iterator[Row]:
-    for d in (6,) if options.quick else (11, 20):
+    for d in (6,) if options.quick else (20,):
         score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
         space = order_space(score, order_problem(score, seed=0))
         on_cpu = jax.default_backend() == "cpu"
-        for batch in (32,) if options.quick else (64, 256, 1024) if on_cpu else (64, 256, 1024, 4096, 16384):
+        for batch in (32,) if options.quick else (64, 256, 1024) if on_cpu else (256, 1024, 4096, 16384):
             yield _rate(space, batch, seconds=2.0 if options.quick else 6.0)
 
 
