@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from exact_flows import problem
 
@@ -149,10 +150,8 @@ def test_checkpoints_hold_typed_keys_and_refuse_strangers(tmp_path):
 
 def test_stacked_problems_learn_as_if_alone():
     """Up to the rounding of a different order of summation: no problem's gradient leaks into another's."""
-    import optax
-
     slopes = [Line(jnp.float32(1.0)), Line(jnp.float32(100.0))]
-    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.scale_by_adam())
+    optimizer = optax.clip_by_global_norm(1.0)  # a joint norm would be that of the steep problem
     options = Options(learning_rate=0.05)
     together = train(
         Stacked(slopes), KEY, iterations=30, options=options, optimizer=stacked_optimizer(optimizer)
@@ -161,4 +160,3 @@ def test_stacked_problems_learn_as_if_alone():
         Stacked(slopes[:1] * 2), KEY, iterations=30, options=options, optimizer=stacked_optimizer(optimizer)
     ).params
     np.testing.assert_allclose(unstack(together, 0)["slope"], unstack(small, 0)["slope"], rtol=1e-5)
-    assert unstack(together, 1)["slope"] != unstack(small, 1)["slope"]
