@@ -15,18 +15,20 @@ from gflowdag.score import Score
 
 
 class BriefDAGGFlowNet(DAGGFlowNet):
-    """`DAGGFlowNet` that draws `num_samples` graphs and no more, in batches that fit in memory.
+    """`DAGGFlowNet` with a choice of how many graphs are drawn, and in batches of which size.
 
     A forward pass of the paper's network costs 10 million operations per pair of variables: 10,000 graphs of
     20 variables would take hours on a processor core.
 
     Args:
+        num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
         sampling_batch: graphs that are drawn side by side.
         options: of `DAGGFlowNet`.
     """
 
-    def __init__(self, *, sampling_batch: int = 1000, **options: Any) -> None:
+    def __init__(self, *, num_weighted: int = 10_000, sampling_batch: int = 1000, **options: Any) -> None:
         super().__init__(**options)
+        self.num_weighted = num_weighted
         self.sampling_batch = sampling_batch
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
@@ -41,9 +43,8 @@ class BriefDAGGFlowNet(DAGGFlowNet):
             options=preset.options,
             progress=progress,
         )
-        samples = sample_dags(
-            learner.space, trained.params, sample_key, self.num_samples, batch=self.sampling_batch
-        )
+        count = max(self.num_weighted, self.num_samples)
+        samples = sample_dags(learner.space, trained.params, sample_key, count, batch=self.sampling_batch)
         posterior = weighted_posterior(score, samples, self.num_samples)
         posterior.details.update(preset=self.preset, iterations=trained.iterations)  # pyright: ignore
         return posterior

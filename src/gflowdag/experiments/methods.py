@@ -27,7 +27,10 @@ class Method(NamedTuple):
     uses_interventions: bool = True
 
 
+_BRIEF = "gflowdag.experiments.brief:BriefDAGGFlowNet"
 _REMEDIES = "gflowdag.experiments.remedies:PartlyRemedied"
+_TRAINED_BRIEFLY = {"budget": 20.0, "batch_size": 32, "num_weighted": 1000}
+_FEW_GRAPHS = {"num_weighted": 100, "sampling_batch": 100}  # no more than are returned
 
 METHODS: dict[str, Method] = {
     "exact": Method("Exact posterior", "exact", {}),
@@ -81,18 +84,18 @@ METHODS: dict[str, Method] = {
     ),
     "dag-gflownet-paper": Method(
         "DAG-GFlowNet (paper)",
-        "gflowdag.experiments.brief:BriefDAGGFlowNet",
-        quick={"preset": "paper", "budget": 5.0, "num_samples": 100, "sampling_batch": 100},
+        _BRIEF,
+        quick={"preset": "paper", "budget": 5.0, "num_samples": 100, **_FEW_GRAPHS},
         full={"preset": "paper"},
-        large={"sampling_batch": 100},
-        quick_large={"batch_size": 2, "num_samples": 4, "sampling_batch": 4},
+        large={"num_weighted": 1000, "sampling_batch": 100},
+        quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
     ),
     "dag-gflownet": Method(
         "DAG-GFlowNet (fast)",
-        "dag-gflownet",
-        quick={"preset": "fast", "budget": 20.0},
+        _BRIEF,
+        quick={"preset": "fast", **_TRAINED_BRIEFLY},
         full={"preset": "fast"},
-        quick_large={"batch_size": 8},
+        quick_large={"batch_size": 4, "num_samples": 100, **_FEW_GRAPHS},
     ),
     "order-gflownet": Method(
         "Order GFlowNet", "order-gflownet", quick={"iterations": 100}, quick_large={"iterations": 20}
@@ -106,19 +109,19 @@ METHODS: dict[str, Method] = {
     "plain-policy": Method(
         "Edge-wise, no remedy",
         _REMEDIES,
-        quick={"temperature_schedule": False, "reparametrised": False, "budget": 20.0},
+        quick={"temperature_schedule": False, "reparametrised": False, **_TRAINED_BRIEFLY},
         full={"temperature_schedule": False, "reparametrised": False},
     ),
     "temperature-schedule": Method(
         "Edge-wise, temperature schedule",
         _REMEDIES,
-        quick={"temperature_schedule": True, "reparametrised": False, "budget": 20.0},
+        quick={"temperature_schedule": True, "reparametrised": False, **_TRAINED_BRIEFLY},
         full={"temperature_schedule": True, "reparametrised": False},
     ),
     "reparametrised-policy": Method(
         "Edge-wise, reparametrised policy",
         _REMEDIES,
-        quick={"temperature_schedule": False, "reparametrised": True, "budget": 20.0},
+        quick={"temperature_schedule": False, "reparametrised": True, **_TRAINED_BRIEFLY},
         full={"temperature_schedule": False, "reparametrised": True},
     ),
 }
