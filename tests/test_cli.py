@@ -61,9 +61,7 @@ def test_a_run_folder_holds_question_answer_and_circumstances(run: Path) -> None
 
 def test_the_same_seed_gives_the_same_bytes(run: Path, table: Path, tmp_path: Path) -> None:
     assert gflowdag("fit", table, "--out", tmp_path / "again", "--samples", "50", "-q").returncode == 0
-    first, again = Posterior.load(run), Posterior.load(tmp_path / "again")
-    np.testing.assert_array_equal(first.samples, again.samples)
-    np.testing.assert_array_equal(first.edge_probabilities(), again.edge_probabilities())
+    assert (tmp_path / "again" / "posterior.npz").read_bytes() == (run / "posterior.npz").read_bytes()
 
 
 def test_a_run_folder_is_not_overwritten(run: Path, table: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +127,16 @@ def _check_meta(path: Path, meta: Any, num_variables: int) -> None:
     figures = {name: facts.get(name) for name in _NUMBERS}
     figures |= {name: meta.get(name) for name in ("log_evidence", "log_evidence_error")}
     texts = [facts.get(name, "") for name in ("verdict", "explanation", "chosen")]
-    wrong = [name for name, value in figures.items() if not (value is None or isinstance(value, Real))]
+    wrong = [name for name, value in figures.items() if not _is_number(value)]
     wrong += [name for name in _MATRICES if not _is_matrix(facts.get(name), num_variables)]
     wrong += [] if _is_matrix(facts.get("score_traces"), None) else ["score_traces"]
     if wrong or not isinstance(facts.get("notes", []), list) or not all(isinstance(t, str) for t in texts):
         raise FileFormatError(f"{path}: the diagnostics are damaged {', '.join(wrong)}".rstrip())
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a figure is absent, or a number that fits a float."""
+    return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 def _is_matrix(value: Any, size: int | None) -> bool:

@@ -243,18 +243,13 @@ def rewrite_report(run: Path, to: Path | None) -> Path:
 
 def _table_of(config: dict[str, Any]) -> dict[str, Any]:
     """The table and the true graph behind a run, where they can still be found and are the same."""
-    files = [config.get(name) for name in ("data", "knowledge", "truth")]
-    if any(isinstance(file, str) and Path(file).exists() and not Path(file).is_file() for file in files):
-        return {}  # a stranger's folder may name a pipe, which would never end
     try:
+        files = [Path(config[name]) for name in ("data", "knowledge", "truth") if config.get(name)]
+        if any(file.exists() and not file.is_file() for file in files):
+            return {}  # a stranger's folder may name a pipe, which would never end
         data = _configured_table(config)
         truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None)
-    except (
-        GFlowDAGError,
-        KeyError,
-        TypeError,
-        OSError,
-    ):  # the folder was moved, or its settings are not ours
+    except Exception:  # the table was moved, or the settings are a stranger's: the report does without it
         return {}
     return {"data": data, "truth": truth} if data.sha256 == config.get("data_sha256") else {}
 

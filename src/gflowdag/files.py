@@ -6,6 +6,7 @@ import json
 import math
 import os
 import stat
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -149,7 +150,12 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarra
             raise ValueError(f"{member.filename} holds no plain numbers or text")
         if stream.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
             raise ValueError(f"{member.filename} claims another size than it has")
-        return np.ndarray(shape, dtype, stream.read(), order="F" if is_fortran else "C")
+        content = stream.read()
+    if dtype.kind == "U":
+        codes = np.frombuffer(content, np.dtype("u4").newbyteorder(dtype.byteorder))
+        if codes.max(initial=0) > sys.maxunicode:
+            raise ValueError(f"{member.filename} holds no text")
+    return np.ndarray(shape, dtype, content, order="F" if is_fortran else "C")
 
 
 def plain(value: Any) -> Any:

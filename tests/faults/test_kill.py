@@ -1,0 +1,93 @@
+"""Killed, interrupted and repeated runs: nothing is lost, and the answer is the same to the byte."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from command_line import kill_after, kill_at_step, run, start, wait_for
+
+from gflowdag import commands, runs
+from gflowdag.files import file_size, read_npz
+from gflowdag.posterior import Posterior
+
+ORDER_GFLOWNET = ("--method", "order-gflownet", "--iterations", "3000", "--samples", "40")
+EXACT = ("--method", "exact", "--samples", "40")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "table.csv"
+    commands.run_simulation(path, "linear-gaussian", 4, 60, 1.0, "erdos-renyi", 3)
+    return path
+
+
+def _finish(command: tuple, folder: Path) -> bytes:
+    """Let a run finish, resuming what there is; the bytes of its answer."""
+    code, _, errors = run(*command, "--resume")
+    assert code == 0, errors
+    assert not list(folder.glob(".*.part"))
+    assert runs.read_manifest(folder)["status"] == "done"
+    return (folder / "posterior.npz").read_bytes()
+
+
+def _command(table: Path, method: tuple[str, ...], folder: Path) -> tuple:
+    return ("fit", table, *method, "--out", folder, "-q")
+
+
+def test_training_killed_three_times_gives_the_same_bytes(table: Path, tmp_path: Path) -> None:
+    undisturbed, folder = tmp_path / "undisturbed", tmp_path / "run"
+    command = _command(table, ORDER_GFLOWNET, folder)
+    rng = random.Random(0)
+    for first, last in ((1, 900), (1000, 1900), (2000, 2900)):
+        kill_at_step(rng.randint(first, last), folder, *command, "--resume")
+        assert runs.read_manifest(folder)["status"] == "running"
+    answer = _finish(command, folder)
+    assert answer == _finish(_command(table, ORDER_GFLOWNET, undisturbed), undisturbed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("method", [ORDER_GFLOWNET, EXACT], ids=["order-gflownet", "exact"])
+def test_twenty_kills_give_the_same_bytes(method: tuple, table: Path, tmp_path: Path) -> None:
+    undisturbed, folder = tmp_path / "undisturbed", tmp_path / "run"
+    _finish(_command(table, method, tmp_path / "compiled"), tmp_path / "compiled")
+    started = time.monotonic()
+    expected = _finish(_command(table, method, undisturbed), undisturbed)
+    seconds = time.monotonic() - started
+    command, rng, hits = _command(table, method, folder), random.Random(0), 0
+    for _ in range(20):
+        hits += kill_after(rng.uniform(0.2, 1.0) * seconds, *command, "--resume")
+        assert not (folder / "posterior.npz").exists() or Posterior.load(folder).num_samples == 40
+    assert hits >= 10
+    assert _finish(command, folder) == expected
+
+
+def test_a_killed_exact_run_can_be_repeated_in_its_folder(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    config = {"data": str(table), "samples": 40}
+    runs.Run.start(folder, config)._release()  # as a killed process leaves it
+    assert runs.read_manifest(folder)["status"] == "running"
+    (folder / ".posterior.npz.abc.part").write_bytes(b"half")
+    with runs.Run.start(folder, config, resume=True):
+        assert not list(folder.glob(".*.part"))
+
+
+def test_ctrl_c_leaves_a_checkpoint_and_says_so(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    arguments = [item if item != "3000" else "100000000" for item in ORDER_GFLOWNET]
+    process = start("fit", table, *arguments, "--out", folder, "-q")
+    wait_for((folder / "checkpoint.npz").exists, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    manifest = runs.read_manifest(folder)
+    assert (manifest["status"], manifest["reason"]) == ("stopped", "KeyboardInterrupt")
+    path = folder / "checkpoint.npz"
+    assert json.loads(str(read_npz(path, max_bytes=file_size(path))["header"]))["leaves"]

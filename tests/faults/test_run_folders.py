@@ -1,0 +1,121 @@
+"""Folders that cannot be written, are full, or belong to another process."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from command_line import run
+
+from gflowdag import commands, runs
+from gflowdag.errors import FileWriteError, GFlowDAGError
+from gflowdag.files import atomic_write
+from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "table.csv"
+    commands.run_simulation(path, "linear-gaussian", 3, 40, 1.0, "erdos-renyi", 3)
+    return path
+
+
+def _full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint(tmp_path, {"step": jnp.array(1)}, "print")
+    monkeypatch.setattr(os, "fsync", _full_disk)
+    with pytest.raises(FileWriteError, match=r"cannot write .*checkpoint\.npz: No space left"):
+        save_checkpoint(tmp_path, {"step": jnp.array(2)}, "print")
+    loaded = load_checkpoint(tmp_path, {"step": jnp.array(0)}, "print")
+    assert loaded is not None
+    assert int(loaded["step"]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.npz"]
+
+
+def test_a_disk_that_is_full_when_the_answer_comes_is_told_without_a_traceback(
+    table: Path, tmp_path: Path
+) -> None:
+    # A limit on the size of files fails as a full disk does: settings fit, the answer of 200 graphs does not.
+    folder = tmp_path / "run"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
+    code, _, errors = run("fit", table, "--samples", "200", "--out", folder, first=limit)
+    assert code == 2
+    assert f"cannot write {folder}/posterior.npz" in errors
+    assert "Traceback" not in errors
+    assert not (folder / "posterior.npz").exists()
+    assert not list(folder.glob(".*.part"))
+    assert runs.read_manifest(folder)["status"] == "stopped"
+
+
+def test_an_error_is_not_hidden_by_the_full_disk_that_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs.Run.start(tmp_path / "run", {})
+    monkeypatch.setattr(os, "fsync", _full_disk)
+    with pytest.raises(GFlowDAGError, match="the first"), run:
+        raise GFlowDAGError("the first")
+
+
+def test_a_file_in_place_of_the_folder_is_refused(table: Path, tmp_path: Path) -> None:
+    for out in (table, table / "below"):
+        with pytest.raises(FileWriteError, match=r"cannot write .*table\.csv"):
+            runs.Run.start(out, {})
+    with pytest.raises(FileWriteError, match="cannot write"):
+        append_metrics(table / "below", {"step": 1.0})
+    with pytest.raises(FileWriteError, match="Is a directory"), atomic_write(tmp_path) as stream:
+        stream.write("text")
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    with atomic_write("/dev/null") as stream:
+        stream.write("text")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with runs.Run.start(folder, {}), pytest.raises(GFlowDAGError, match="another process is writing"):
+        runs.Run.start(folder, {}, resume=True)
+    with runs.Run.start(folder, {}, resume=True):
+        pass
+
+
+def test_a_dead_process_does_not_hold_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    code = (
+        "import sys, time; from gflowdag.runs import Run; run = Run.start(sys.argv[1], {});"
+        "print(1, flush=True); time.sleep(99)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    with pytest.raises(GFlowDAGError, match="another process is writing"):
+        runs.Run.start(folder, {}, resume=True)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with runs.Run.start(folder, {}, resume=True):
+        pass
+
+
+def test_the_report_of_a_stranger_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    from gflowdag.posterior import Posterior
+
+    os.mkfifo(tmp_path / "pipe")
+    Posterior(np.zeros((1, 2, 2)), ("a", "b")).save(tmp_path / "posterior.npz")
+    (tmp_path / "config.json").write_text(f'{{"data": "{tmp_path}/pipe"}}')
+    (tmp_path / "manifest.json").write_text("{}")
+    assert commands.rewrite_report(tmp_path, None).exists()
+    (tmp_path / "config.json").unlink()
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(GFlowDAGError, match="not a regular file"):
+        commands.rewrite_report(tmp_path, None)
