@@ -32,6 +32,7 @@ class Results:
     def __init__(self, out: str | Path) -> None:
         self.out = Path(out)
         self._judged: dict[tuple[str, str], Frame] = {}
+        self._listed: dict[str, Posterior] = {}
         self._problem = cache(load)
 
     def fits(self, study: str) -> Frame:
@@ -66,6 +67,12 @@ class Results:
         for name in ("num_variables", "num_rows", "seed"):
             fields[name] = int(fields[name])
         return self._problem(Spec(**fields))
+
+    def all_graphs(self, row: Frame) -> Posterior:
+        """The exact posterior of a small problem as the weighted list of all DAGs."""
+        if row["problem"] not in self._listed:
+            self._listed[row["problem"]] = judge.exact_by_enumeration(self.problem(row))
+        return self._listed[row["problem"]]
 
     def reference(self, study: str, problem: str, method: str) -> Posterior | None:
         """The stored posterior of the reference method for a problem, of either size."""

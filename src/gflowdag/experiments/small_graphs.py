@@ -10,7 +10,7 @@ import pandas as pd
 from gflowdag import plot
 from gflowdag.experiments import figures, paper_numbers
 from gflowdag.experiments.experiment import Experiment, Tables
-from gflowdag.experiments.judge import exact_by_enumeration, sampled
+from gflowdag.experiments.judge import sampled
 from gflowdag.experiments.methods import OF_THE_PAPER, OURS
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
@@ -45,7 +45,7 @@ def tables(results: Results) -> Tables:
     between = ~np.eye(5, dtype=bool)
     points = []
     for row in fits.to_dict(orient="records"):
-        exact = exact_by_enumeration(results.problem(row))
+        exact = results.all_graphs(row)
         estimate = sampled(results.posterior(STUDY, row))
         points += [
             pd.DataFrame(
@@ -87,7 +87,7 @@ def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
     for line, method in zip(axes, methods, strict=False):
         rows = fits[fits["method"] == method].to_dict(orient="records")
         estimates = [sampled(results.posterior(STUDY, row)) for row in rows]
-        exact = [exact_by_enumeration(results.problem(row)) for row in rows]
+        exact = [results.all_graphs(row) for row in rows]
         for cell, (feature, words) in zip(line, FEATURES.items(), strict=True):
             plot.against_exact(estimates, exact, feature=feature, ax=cell)  # type: ignore[arg-type]
             cell.set_title(f"{label(method)}: {words}", fontsize=9)
