@@ -111,6 +111,28 @@ def test_full_rows_take_the_place_of_quick_ones(tmp_path: Path) -> None:
     assert list(fits["size"]) == ["full"]
 
 
+def test_a_quick_run_is_judged_by_its_own_rows_where_full_ones_exist(tmp_path: Path) -> None:
+    run_tasks([fit_task(SMALL, "exact", quick=False)], tmp_path / "full" / "small-graphs")
+    outcome = run(EXPERIMENTS["small-graphs"], tmp_path, quick=True, methods=["exact"], num_datasets=1)
+    assert [(row["size"], np.isfinite(row["e_shd"])) for row in outcome.rows] == [("quick", True)] * 2
+
+
+def test_a_posterior_that_cannot_be_read_is_a_row_with_an_error(tmp_path: Path) -> None:
+    experiment = EXPERIMENTS["small-graphs"]
+    run(experiment, tmp_path, quick=True, methods=["exact"], num_datasets=1)
+    damaged = posterior_path(tmp_path / "quick" / "small-graphs", "d5-n100-s0-raw", "exact")
+    damaged.write_bytes(b"half a fi")
+    outcome = run(experiment, tmp_path, quick=True, methods=["exact"], num_datasets=1)
+    assert len(outcome.faults) == 1
+    assert str(damaged) in outcome.faults[0]
+    assert _reproduce("page", "--out", tmp_path)[0] == 0
+    assert damaged.name in (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+
+
+def test_rows_that_an_experiment_does_not_have_run_nothing(tmp_path: Path) -> None:
+    assert run(EXPERIMENTS["limitations"], tmp_path, quick=True, methods=["mc3"]).rows == []
+
+
 def test_an_unknown_experiment_or_row_is_refused_with_the_choices() -> None:
     from gflowdag.errors import GFlowDAGError
 

@@ -74,13 +74,13 @@ def run(
     if methods is not None:
         require_methods(list(methods))
         methods = [name for name in experiment.methods if name in methods]
-    tasks = fit_tasks(experiment.problems(quick, num_datasets), methods or experiment.methods, quick=quick)
+    else:
+        methods = experiment.methods
+    tasks = fit_tasks(experiment.problems(quick, num_datasets), methods, quick=quick)
     folder = study_folder(out, experiment.study, quick=quick)
     rows = run_tasks(tasks, folder, jobs=jobs, scheduler=scheduler, progress=progress)
-    judged = Results(out).judged(experiment.study, experiment.reference)
-    judged = judged if judged.empty else judged[judged["size"] == ("quick" if quick else "full")]
-    figures = {} if judged.empty else judged.set_index("task").to_dict(orient="index")
-    rows = [row | figures.get(row["task"], {}) for row in rows]
+    results, size = Results(out), "quick" if quick else "full"
+    rows = [results.judge(experiment.study, row | {"size": size}, experiment.reference) for row in rows]
     return Outcome(rows, list(_faults(rows)))
 
 

@@ -31,7 +31,9 @@ class Results:
 
     def __init__(self, out: str | Path) -> None:
         self.out = Path(out)
+        self._fits: dict[str, Frame] = {}
         self._judged: dict[tuple[str, str], Frame] = {}
+        self._posteriors: dict[tuple[str, ...], Posterior] = {}
         self._listed: dict[str, Posterior] = {}
         self._problem = cache(load)
 
@@ -41,25 +43,36 @@ class Results:
         A method whose fits were run at full size on some problems shows these alone, so that one line of a
         table never mixes sizes.
         """
-        rows = [
-            row | {"size": size}
-            for size in SIZES
-            for row in _stored_rows(study_folder(self.out, study, quick=size == "quick"))
-        ]
-        table: Frame = pd.DataFrame(rows)
-        if table.empty or "method" not in table:
-            return table
-        table["rank"] = table["method"].map({name: i for i, name in enumerate(METHODS)})
-        is_full = table["size"] == "full"
-        done = table["error"].isna() if "error" in table else pd.Series(True, index=table.index)
-        complete = table.loc[is_full & done, "method"].unique()
-        table = table[is_full & done | ~table["method"].isin(complete)]
-        return table.sort_values(["rank", "task"], kind="stable", ignore_index=True).drop(columns="rank")
+        if study not in self._fits:
+            rows = [
+                self._checked(study, row | {"size": size})
+                for size in SIZES
+                for row in _stored_rows(study_folder(self.out, study, quick=size == "quick"))
+            ]
+            self._fits[study] = _chosen(pd.DataFrame(rows))
+        return self._fits[study]
+
+    def successes(self, study: str) -> Frame:
+        """The fits without an error."""
+        table = self.fits(study)
+        return table if "error" not in table else table[table["error"].isna()].drop(columns="error")
+
+    def _checked(self, study: str, row: dict[str, Any]) -> dict[str, Any]:
+        """The row, with an error if its posterior cannot be read."""
+        if "error" not in row:
+            try:
+                self.posterior(study, row)
+            except FileFormatError as error:
+                return row | {"error": f"{error}. Delete the file of its task to run it again."}
+        return row
 
     def posterior(self, study: str, row: Frame) -> Posterior:
         """The posterior of a fit."""
-        folder = study_folder(self.out, study, quick=row["size"] == "quick")
-        return load_posterior(folder, row["problem"], row["method"])
+        key = (study, row["size"], row["problem"], row["method"])
+        if key not in self._posteriors:
+            folder = study_folder(self.out, study, quick=row["size"] == "quick")
+            self._posteriors[key] = load_posterior(folder, row["problem"], row["method"])
+        return self._posteriors[key]
 
     def problem(self, row: Frame) -> Problem:
         """The problem of a fit."""
@@ -78,38 +91,44 @@ class Results:
         """The stored posterior of the reference method for a problem, of either size."""
         for size in SIZES:
             try:
-                return load_posterior(study_folder(self.out, study, quick=size == "quick"), problem, method)
+                return self.posterior(study, {"size": size, "problem": problem, "method": method})
             except FileFormatError:
                 continue
         return None
 
+    def judge(self, study: str, row: dict[str, Any], reference: str) -> dict[str, Any]:
+        """A fit with recovery, and with fidelity where the reference was computed."""
+        row = self._checked(study, row)
+        if "error" in row:
+            return row
+        posterior, truth = self.posterior(study, row), self.problem(row).truth
+        exact = self.reference(study, row["problem"], reference)
+        row = row if truth is None else row | judge.recovery(posterior, truth)
+        return row if exact is None else row | judge.fidelity(posterior, exact)
+
     def judged(self, study: str, reference: str) -> Frame:
-        """The successful fits with recovery, and with fidelity where the reference was computed."""
+        """All successful fits, judged."""
         key = (study, reference)
         if key not in self._judged:
-            self._judged[key] = self._judge(study, reference)
+            rows = self.successes(study).to_dict(orient="records")
+            self._judged[key] = pd.DataFrame([self.judge(study, row, reference) for row in rows])
         return self._judged[key]
 
-    def _judge(self, study: str, reference: str) -> Frame:
-        rows = []
-        references: dict[str, Posterior | None] = {}
-        for row in self.successes(study).to_dict(orient="records"):
-            name = row["problem"]
-            if name not in references:
-                references[name] = self.reference(study, name, reference)
-            posterior, problem = self.posterior(study, row), self.problem(row)
-            if problem.truth is not None:
-                row |= judge.recovery(posterior, problem.truth)
-            exact = references[name]
-            if exact is not None:
-                row |= judge.fidelity(posterior, exact)
-            rows.append(row)
-        return pd.DataFrame(rows)
 
-    def successes(self, study: str) -> Frame:
-        """The fits without an error."""
-        table = self.fits(study)
-        return table if "error" not in table else table[table["error"].isna()].drop(columns="error")
+def _chosen(table: Frame) -> Frame:
+    """Full-size rows of every method that has any, else its quick ones, in the order of `METHODS`."""
+    if table.empty:
+        return table
+    is_full = table["size"] == "full"
+    done = table["error"].isna() if "error" in table else pd.Series(True, index=table.index)
+    complete = table.loc[is_full & done, "method"].unique()
+    table = table[is_full & done | ~table["method"].isin(complete)]
+    rank = table["method"].map({name: i for i, name in enumerate(METHODS)})
+    return (
+        table.assign(rank=rank)
+        .sort_values(["rank", "task"], kind="stable", ignore_index=True)
+        .drop(columns="rank")
+    )
 
 
 def _stored_rows(folder: Path) -> list[dict[str, Any]]:
