@@ -60,6 +60,10 @@ def read_posterior(path: str | Path) -> Posterior:
     path = Path(path)
     if path.is_dir():
         path = path / "posterior.npz"
+        if not path.exists():
+            raise FileFormatError(
+                f"{path.parent} holds no posterior.npz: it is not a run folder, or its run did not finish"
+            )
     arrays = read_npz(path, max_bytes=MAX_BYTES)
     missing = [name for name in _REQUIRED if name not in arrays]
     if missing:

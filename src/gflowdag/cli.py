@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="gflowdag",
-    help="The posterior over the directed acyclic graphs that could have produced your table.",
+    help="The posterior over the directed acyclic graphs that could have produced your table.\n\n"
+    "Start with: gflowdag check TABLE.csv, then gflowdag fit TABLE.csv",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: twice as many words to a line of 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -56,8 +58,11 @@ class Format(StrEnum):
     json = "json"
 
 
-Table = Annotated[str, typer.Argument(help="CSV file with a header row, or the name of a built-in data set.")]
-RunFolder = Annotated[Path, typer.Argument(help="Run folder, or a posterior.npz file.")]
+Table = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="CSV file with a header row, or the name of a built-in data set."),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a posterior.npz file.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
@@ -88,7 +93,7 @@ def demo(
     out: Annotated[Path | None, typer.Option(help="Run folder.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """The posterior of the Sachs cytometry data (853 cells, 11 proteins), with a report."""
+    """The posterior of the Sachs cytometry data, with a report."""
     fit("sachs", out=out, quiet=quiet)
 
 
@@ -96,7 +101,12 @@ def demo(
 def fit(
     data: Table,
     method: Annotated[
-        str, typer.Option(help="auto, exact, dag-gflownet, order-gflownet, order-mcmc, mc3, …")
+        str,
+        typer.Option(
+            help="auto, exact, order-gflownet, dag-gflownet, order-mcmc, mc3, gadget, bootstrap-ges, "
+            "bootstrap-pc, dibs or bcd-nets.",
+            metavar="NAME",
+        ),
     ] = "auto",
     score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
     prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
@@ -122,7 +132,11 @@ def fit(
     json: JSON = False,
     quiet: Quiet = False,
 ) -> None:
-    """Infer the posterior for a table, and write a run folder with a report."""
+    """Infer the posterior for a table; write a run folder.
+
+    The folder holds the answer (posterior.npz), a report to open in a browser (report.html), and what is
+    needed to do it again.
+    """
     from gflowdag import commands
 
     config = {
@@ -173,7 +187,7 @@ def check(
     missing: Missing = "error",
     json: JSON = False,
 ) -> None:
-    """Look at a table before anything is computed: kinds, levels, problems, cost of each method."""
+    """Look at a table: kinds, problems, cost of each method."""
     from gflowdag import commands
 
     table = commands.load_table(
@@ -202,7 +216,7 @@ def query(
     target: Annotated[str | None, typer.Argument(help="Second variable.")] = None,
     json: JSON = False,
 ) -> None:
-    """Ask for the probability of an edge, a directed path, or membership in a Markov blanket."""
+    """Ask for the probability of an edge, path or blanket."""
     from gflowdag import commands
 
     rows = commands.answer(_load(run), question.value, source, target)
@@ -262,7 +276,7 @@ def compare(
     json: JSON = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run several methods on one table, side by side with the exact posterior where that exists."""
+    """Run several methods on one table, side by side."""
     from gflowdag import commands
 
     comparison = commands.run_comparison(
@@ -342,7 +356,10 @@ def reproduce(
     page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the paper's experiments again; exit code 1 if a row is missing or not a number."""
+    """Run the paper's experiments again.
+
+    The exit code is 1 if a row is missing or not a number.
+    """
     from gflowdag.experiments.command import run_experiments
 
     complete = run_experiments(
@@ -361,7 +378,7 @@ def reproduce(
 
 @app.command()
 def doctor(json: JSON = False) -> None:
-    """Versions, devices, optional packages and data: what works on this machine."""
+    """Versions, devices, optional packages and data."""
     from gflowdag import commands
 
     facts = commands.examine_machine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import json
 import os
@@ -23,10 +24,12 @@ from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.data.reading import read_csv
 from gflowdag.data.wording import unknown_name
 from gflowdag.errors import GFlowDAGError
+from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior import Posterior
 from gflowdag.truth import align
 
+_MAX_COLUMNS = 20  # of the table that `check` lists
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -54,6 +57,9 @@ def load_table(
         loaded = load_dataset(source)
         frame, targets = loaded.frame, loaded.interventions
     else:
+        known = list(list_datasets()["name"])
+        if not Path(source).exists() and (near := difflib.get_close_matches(source, known, n=1)):
+            raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {near[0]}?")
         frame, targets = read_csv(source), interventions
     options: dict[str, Any] = {
         "kinds": {
@@ -261,6 +267,8 @@ def run_comparison(
     from gflowdag.compare import compare
     from gflowdag.estimators import estimator_class
 
+    if not methods:
+        raise GFlowDAGError("name the methods to compare: --methods exact,mc3")
     learners = {
         name: estimator_class(name)(num_samples=samples, random_state=seed, verbose=verbose)
         for name in methods
@@ -316,21 +324,29 @@ def describe(data: Dataset) -> dict[str, Any]:
 
 def print_description(facts: dict[str, Any], console: Console) -> None:
     """Print what `describe` found."""
-    console.print(f"{facts['rows']} rows, {facts['variables']} variables")
-    grid = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("column", "kind", "levels", "intervened rows"):
-        grid.add_column(title)
-    for column in facts["columns"]:
-        levels = "" if column["levels"] is None else str(column["levels"])
-        grid.add_row(escape(column["name"]), column["kind"], levels, str(column["intervened_rows"] or ""))
-    console.print(grid)
+    console.print(f"{facts['rows']:,} rows, {facts['variables']} variables", style="bold")
     for note in facts["notes"]:
         console.print(note, style="dim", markup=False)
+    columns = facts["columns"]
+    details = {"levels": "levels", "intervened_rows": "intervened rows"}
+    _print_rows(columns[:_MAX_COLUMNS], {"name": "column", "kind": "kind", **details}, console)
+    if len(columns) > _MAX_COLUMNS:
+        console.print(f"… and {len(columns) - _MAX_COLUMNS} more columns", style="dim")
+    titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
+    _print_rows(facts["methods"], titles, console)
+    first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
+    console.print(f"\ngflowdag fit starts with {first}; --method chooses another.", style="dim")
+
+
+def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Console) -> None:
+    """Print the columns of a table that hold anything."""
+    titles = {field: title for field, title in titles.items() if any(row[field] for row in rows)}
     grid = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("method", "answer", "estimated time", "memory"):
+    for title in titles.values():
         grid.add_column(title)
-    for row in facts["methods"]:
-        grid.add_row(*(escape(row[field]) for field in ("method", "answer", "time", "memory")))
+    for row in rows:
+        grid.add_row(*(escape(str(row[field] or "")) for field in titles))
+    console.print()
     console.print(grid)
 
 

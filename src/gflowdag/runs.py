@@ -26,7 +26,7 @@ from gflowdag.files import PARTIAL, read_bytes, read_json, write_error, write_js
 from gflowdag.posterior import Posterior
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
-METRICS = "metrics.jsonl"
+METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
 _MAX_METRICS_BYTES = 256 << 20
 _VERSIONED = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "numba", "pandas", "scikit-learn")
 
@@ -44,7 +44,10 @@ class Run:
 
     @classmethod
     def start(cls, folder: str | Path, config: dict[str, Any], *, resume: bool = False) -> Run:
-        """Claim `folder` for a question; refuse one that holds another question or an answer already."""
+        """Claim `folder` for a question; refuse one in which another was worked on, or this one already.
+
+        A folder whose run ended before it wrote an answer or a checkpoint is free.
+        """
         folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -52,12 +55,12 @@ class Run:
             raise write_error(folder, error) from error
         run = cls(folder, time.perf_counter(), _claim(folder))
         try:
-            previous = read_config(folder) if (folder / CONFIG).exists() else None
-            if previous is not None and not resume:
+            has_work = any((folder / name).exists() for name in (POSTERIOR, CHECKPOINT))
+            if has_work and not resume:
                 raise GFlowDAGError(
                     f"{folder} already holds a run: choose another --out, or go on with it by --resume"
                 )
-            if previous is not None and _question(previous) != _question(config):
+            if has_work and _question(read_config(folder)) != _question(config):
                 raise GFlowDAGError(f"{folder} holds a run with other settings: resume it with the same ones")
             for leftover in folder.glob(f".*{PARTIAL}"):  # of a process that was killed while it wrote
                 leftover.unlink(missing_ok=True)

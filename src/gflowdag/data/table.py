@@ -120,12 +120,13 @@ def notes_on_columns(columns: Sequence[Column]) -> list[str]:
     """What was made of the columns, in sentences for the user."""
     names = shown([column.name for column in columns], 12)
     first = columns[0]
+    count = "1 variable" if len(columns) == 1 else f"{len(columns)} variables"
     if first.kind == "continuous":
         how = ("logged, " if first.log else "") + (
             "standardised (ddof = 1)" if first.scaling else "not scaled"
         )
-        return [f"{len(columns)} variables taken as continuous, {how}: {names}."]
-    notes = [f"{len(columns)} variables taken as discrete: {names}."]
+        return [f"{count} taken as continuous, {how}: {names}."]
+    notes = [f"{count} taken as discrete: {names}."]
     if binned := [column for column in columns if column.cuts is not None]:
         levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)
         notes.append(f"{len(binned)} of them were continuous and cut into bins: {levels}.")

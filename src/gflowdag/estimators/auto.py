@@ -42,6 +42,7 @@ class AutoPosterior(StructureLearner):
     """
 
     method = "auto"
+    least_variables = 1
 
     def __init__(
         self,

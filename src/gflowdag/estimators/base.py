@@ -34,6 +34,7 @@ class StructureLearner(BaseEstimator):
 
     method: str = "abstract"
     supports_interventions: bool = True
+    least_variables: int = 2
 
     def __init__(
         self,
@@ -82,6 +83,11 @@ class StructureLearner(BaseEstimator):
 
     def _check(self, data: Dataset) -> None:
         """Refuse data that this method cannot take, before anything is computed."""
+        if data.num_variables < self.least_variables:
+            raise DataError(
+                f"{type(self).__name__} needs {self.least_variables} variables, got {data.num_variables}: "
+                "one variable alone has one graph, the empty one"
+            )
         if data.intervened is not None and not self.supports_interventions:
             raise DataError(
                 f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a "

@@ -7,13 +7,13 @@ from gflowdag.score.base import table_memory
 
 # How the methods other than the exact one are bounded: what they promise, and who decides how long they run.
 _APPROXIMATE = {
-    "order-gflownet": ("weighted, checks itself", "--budget, or 2 to 5 minutes by default"),
-    "dag-gflownet": ("weighted, checks itself", "--budget, or minutes by default"),
+    "order-gflownet": ("weighted, checks itself", "2 to 5 minutes, or --budget"),
+    "dag-gflownet": ("weighted, checks itself", "minutes, or --budget"),
     "order-mcmc": ("chains, checks itself", "seconds to minutes"),
     "mc3": ("chains, checks itself", "seconds to minutes"),
-    "gadget": ("chains, checks itself", "minutes; needs the extra [gadget]"),
-    "bootstrap-ges": ("not a posterior", "minutes; needs the extra [baselines]"),
-    "bootstrap-pc": ("not a posterior", "seconds; needs the extra [baselines]"),
+    "gadget": ("chains, checks itself", "minutes; extra [gadget]"),
+    "bootstrap-ges": ("not a posterior", "minutes; extra [baselines]"),
+    "bootstrap-pc": ("not a posterior", "seconds; extra [baselines]"),
     "dibs": ("unverified", "minutes"),
     "bcd-nets": ("unverified", "minutes"),
 }

@@ -32,6 +32,7 @@ class ExactPosterior(StructureLearner):
     """
 
     method = "exact"
+    least_variables = 1
 
     def __init__(
         self,
