@@ -1,6 +1,6 @@
 """BCD Nets on the paper's problems: ten data sets of twenty variables at once, and Sachs.
 
-Options: `bcd_steps=N`, `bcd_batch=N`.
+Options: `bcd_steps=N`, `bcd_batch=N`, `noise=equal|unequal` (default: both).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def bcd_nets_twenty(options: Options) -> Iterator[Row]:
         for standardize in (False, True)
         for seed in range(5)
     ]
-    for equal_variances in (True, False):
+    for equal_variances in _noise_models(options):
         rows = _fit(tables, equal_variances, options)
         yield from rows
         for scaling in ("raw", "standardised"):
@@ -39,8 +39,12 @@ def bcd_nets_twenty(options: Options) -> Iterator[Row]:
 @case
 def bcd_nets_sachs(options: Options) -> Iterator[Row]:
     """Sachs continuous, for both noise models."""
-    for equal_variances in (True, False):
+    for equal_variances in _noise_models(options):
         yield from _fit([problems.sachs_continuous()], equal_variances, options)
+
+
+def _noise_models(options: Options) -> list[bool]:
+    return [model == "equal" for model in options.extra.get("noise", "equal,unequal").split(",")]
 
 
 @double_precision
