@@ -16,7 +16,8 @@ MAXIMAL_R_HAT = 1.05
 def relative_ess(log_weights: ArrayLike) -> float:
     """Kish's effective sample size of importance weights, as a fraction of their number, in (0, 1]."""
     log_weights = np.asarray(log_weights, dtype=np.float64)
-    return float(np.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights)) / log_weights.size)
+    total, total_of_squares = np.asarray(logsumexp(log_weights)), np.asarray(logsumexp(2 * log_weights))
+    return float(np.exp(2 * total - total_of_squares) / log_weights.size)
 
 
 def pareto_k(log_weights: ArrayLike) -> float:

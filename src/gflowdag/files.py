@@ -36,16 +36,17 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
         FileWriteError: no space, no permission, or a folder of that name.
     """
     path = Path(path)
-    encoding = None if "b" in mode else "utf-8"
+    # A file name or a setting may hold bytes that are no text; a question mark is better than no file.
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "errors": "replace"}
     try:
         if path.exists() and not path.is_file():
-            with path.open(mode, encoding=encoding) as stream:
+            with path.open(mode, **text) as stream:
                 yield stream
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
         try:
-            with os.fdopen(handle, mode, encoding=encoding) as stream:
+            with os.fdopen(handle, mode, **text) as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())

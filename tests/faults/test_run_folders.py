@@ -16,7 +16,7 @@ from command_line import run
 
 from gflowdag import commands, runs
 from gflowdag.errors import FileWriteError, GFlowDAGError
-from gflowdag.files import atomic_write
+from gflowdag.files import atomic_write, read_json, write_json
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint
 
 
@@ -80,6 +80,13 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     with atomic_write("/dev/null") as stream:
         stream.write("text")
     assert Path("/dev/null").is_char_device()
+
+
+def test_bytes_that_are_no_text_become_question_marks(tmp_path: Path) -> None:
+    write_json(
+        tmp_path / "config.json", {"data": "caf\udce9.csv"}
+    )  # a file name in Latin-1, as Python has it
+    assert read_json(tmp_path / "config.json") == {"data": "caf?.csv"}
 
 
 def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> None:
