@@ -1,7 +1,7 @@
 """The bars that the baselines share: the paper's twenty-variable problems and continuous Sachs.
 
-Options: `exact=yes` measures the error to the exact posterior at d = 20 too (half a minute for each new table;
-the answers are kept in the folder of references); `seeds=3,4` and `scaling=raw` choose among the problems.
+Options: `exact=yes` measures the error to the exact posterior at d = 20 too (half a minute for each new
+table, kept in the folder of references); `seeds=3,4` and `scaling=raw` choose among the problems.
 """
 
 from __future__ import annotations
