@@ -81,7 +81,7 @@ def draw(results: Results, tables: Tables, folder: Path, *, d: int) -> list[Path
         return []
     fits, held_out = tables[study(d)], tables[f"{study(d)}-held-out"]
     figure, axes = figures.panels(len(SCALINGS), 4, width=3.6, height=3.4)
-    columns = {"e_shd": "expected SHD ↓", "auroc": "AUROC ↑", "edge_r": "correlation with the reference ↑"}
+    columns = {"e_shd": "expected SHD ↓", "auroc": "AUROC ↑", "edge_r": "fidelity: r ↑"}
     for line, scaling in zip(axes, SCALINGS, strict=True):
         part = fits[fits["scaling"] == scaling]
         for cell, (column, title) in zip(line[[0, 1, 3]], columns.items(), strict=True):
@@ -92,6 +92,8 @@ def draw(results: Results, tables: Tables, folder: Path, *, d: int) -> list[Path
             }
             figures.boxes(cell, values, name=label, title=f"{title}, {scaling}")
         _draw_held_out(line[2], held_out, scaling)
+        for cell in line[[1, 3]]:
+            cell.set_yticklabels([])  # the methods are those of the first panel
     return [figures.save(figure, folder / f"{study(d)}.png")]
 
 

@@ -90,7 +90,7 @@ SACHS_INTERVENTIONAL: dict[str, tuple[float | None, float | None, float]] = {
     "dag-gflownet-paper": (30.66, 27.77, 0.700),
 }
 
-# Section 5.3 and appendix D, on the continuous Sachs data.
+# Section 6.3 and appendix D, on the continuous Sachs data.
 BEST_GES_SCORE = -10716.12
 DIBS_CYCLIC = 0.0150
 DIBS_LOWEST_SCORE = -12600.0
