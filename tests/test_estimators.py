@@ -141,3 +141,13 @@ def test_a_fit_in_a_thread_is_the_same_fit(frame) -> None:
     thread.start()
     thread.join()
     np.testing.assert_array_equal(found["post"].samples, tiny("mc3").fit(frame).posterior_.samples)
+
+
+@pytest.mark.parametrize("method", REGISTRY)
+def test_every_posterior_survives_its_file(method: str, frame, tmp_path) -> None:
+    post = outcome(tiny(method), frame)
+    post.save(tmp_path / "posterior.npz")
+    again = gd.Posterior.load(tmp_path / "posterior.npz")
+    np.testing.assert_array_equal(again.edge_probabilities(), post.edge_probabilities())
+    assert again.diagnostics()["verdict"] == post.diagnostics()["verdict"]
+    assert again.report(tmp_path / "report.html").stat().st_size > 10_000

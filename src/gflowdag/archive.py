@@ -19,7 +19,7 @@ MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zi
 TIMINGS = ("seconds", "phases")  # not stored: the same seed is to give the same bytes
 _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
 _MATRICES = ("edge_errors", "raw_edge_probabilities")  # diagnostics that are [d, d]
-_NUMBERS = ("ess", "pareto_k", "r_hat", "effective_samples", "acceptance", "iterations", "best_log_score")
+_NUMBERS = ("ess", "pareto_k", "r_hat", "effective_samples", "iterations", "best_log_score")
 _GRAPHS_AT_ONCE = 4096  # whose transitive closure is in memory
 
 
@@ -134,6 +134,10 @@ def _check_meta(path: Path, meta: Any, num_variables: int) -> None:
     wrong = [name for name, value in figures.items() if not _is_number(value)]
     wrong += [name for name in _MATRICES if not _is_matrix(facts.get(name), num_variables)]
     wrong += [] if _is_matrix(facts.get("score_traces"), None) else ["score_traces"]
+    rates = facts.get("acceptance", {})  # one rate, or one for each kind of move
+    wrong += (
+        [] if all(map(_is_number, rates.values() if isinstance(rates, dict) else [rates])) else ["acceptance"]
+    )
     if wrong or not isinstance(facts.get("notes", []), list) or not all(isinstance(t, str) for t in texts):
         raise FileFormatError(f"{path}: the diagnostics are damaged {', '.join(wrong)}".rstrip())
 
