@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import replace
 from typing import Any, Self
@@ -93,6 +94,12 @@ class StructureLearner(BaseEstimator):
                 f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a "
                 "method that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
             )
+
+    def _fingerprint(self, score: Score, seed: int, *settings: Any) -> str:
+        """What a checkpoint must agree on: data, score, prior, knowledge, seed and `settings`."""
+        constraints = [np.asarray(part).tolist() for part in score.constraints]
+        asked = (self.method, self._data.sha256, self.score, score.prior, constraints, seed, settings)
+        return hashlib.sha256(repr(asked).encode()).hexdigest()
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,20 +121,15 @@ class DAGGFlowNet(StructureLearner):
             options=preset.options,
             folder=self.folder,
             resume=self.resume,
-            fingerprint=self._fingerprint(score, seed),
+            fingerprint=self._fingerprint(
+                score, seed, self.preset, self.objective, self.batch_size, self.learning_rate
+            ),
             progress=progress,
         )
         samples = sample_dags(learner.space, trained.params, sample_key, max(_NUM_WEIGHTED, self.num_samples))
         posterior = weighted_posterior(score, samples, self.num_samples)
         posterior.details.update(preset=self.preset, iterations=trained.iterations)  # pyright: ignore
         return posterior
-
-    def _fingerprint(self, score: Score, seed: int) -> str:
-        """What a checkpoint must agree on to be resumed."""
-        constraints = [np.asarray(part).tolist() for part in score.constraints]
-        settings = (self.preset, self.objective, self.batch_size, self.learning_rate, self.score, score.prior)
-        text = f"{self.method} {self._data.sha256} {constraints} {settings} {seed}"
-        return hashlib.sha256(text.encode()).hexdigest()
 
     def _preset(self) -> Preset:
         """The preset with what the user set in its place."""

@@ -130,7 +130,9 @@ class OrderGFlowNet(StructureLearner):
             options=Options(learning_rate=self.learning_rate),
             folder=self.folder,
             resume=self.resume,
-            fingerprint=f"{self.method} {self._data.sha256} {self.batch_size} {self.width} {self.depth}",
+            fingerprint=self._fingerprint(
+                score, seed, self.batch_size, self.width, self.depth, self.learning_rate, self.num_candidates
+            ),
             progress=progress,
         )
         phases.done("training")
