@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import io
-import json as json_module
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from gflowdag import cli_studies
+from gflowdag.cli_options import (
+    JSON,
+    Continuous,
+    Discrete,
+    Discretize,
+    Drop,
+    Format,
+    InterventionBase,
+    Interventions,
+    KnowledgeFile,
+    Missing,
+    Prior,
+    Question,
+    Quiet,
+    RunFolder,
+    ScoreName,
+    Seed,
+    Standardize,
+    Table,
+    make_console,
+    print_json,
+)
 
+if TYPE_CHECKING:
     from gflowdag.posterior import Posterior
 
 app = typer.Typer(
@@ -30,62 +50,6 @@ app = typer.Typer(
 _OUT_OF_MEMORY = (
     "not enough memory: see `gflowdag check` for what each method needs, or ask for fewer --samples"
 )
-
-
-class Prior(StrEnum):
-    uniform = "uniform"
-    erdos_renyi = "erdos-renyi"
-    edge = "edge"
-    fair = "fair"
-
-
-class ScoreName(StrEnum):
-    auto = "auto"
-    bge = "bge"
-    bde = "bde"
-
-
-class Question(StrEnum):
-    edge = "edge"
-    path = "path"
-    blanket = "blanket"
-
-
-class Format(StrEnum):
-    csv = "csv"
-    graphml = "graphml"
-    dot = "dot"
-    json = "json"
-
-
-Table = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="CSV file with a header row, or the name of a built-in data set."),
-]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a posterior.npz file.")]
-JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
-Interventions = Annotated[
-    str | None,
-    typer.Option(help="Column that names the variable set from outside in each row (empty: none)."),
-]
-InterventionBase = Annotated[
-    int | None, typer.Option(help="The interventions column holds numbers counted from this base.")
-]
-KnowledgeFile = Annotated[
-    Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")
-]
-Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
-Discretize = Annotated[
-    str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
-]
-Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
-]
-Continuous = Annotated[list[str] | None, typer.Option(help="Columns that are continuous.", metavar="NAMES")]
-Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discrete.", metavar="NAMES")]
 
 
 @app.command()
@@ -165,11 +129,11 @@ def fit(
         config, out=out, truth=truth, resume=resume, verbose=not (quiet or json)
     )
     if json:
-        _print_json(_summary(posterior) | {"run": str(run)})
+        print_json(_summary(posterior) | {"run": str(run)})
     elif not quiet:
         from gflowdag.console import print_posterior
 
-        console = _console()
+        console = make_console()
         print_posterior(posterior, console)
         console.print(f"\nReport: {run / 'report.html'}", soft_wrap=True)
 
@@ -203,9 +167,9 @@ def check(
     )
     facts = commands.describe(table)
     if json:
-        _print_json(facts)
+        print_json(facts)
     else:
-        commands.print_description(facts, _console())
+        commands.print_description(facts, make_console())
 
 
 @app.command()
@@ -221,7 +185,7 @@ def query(
 
     rows = commands.answer(_load(run), question.value, source, target)
     if json:
-        _print_json(rows)
+        print_json(rows)
     else:
         for row in rows:
             spread = f" ± {row['error']:.4f}" if row["error"] else ""
@@ -294,86 +258,13 @@ def compare(
         verbose=not (quiet or json),
     )
     if json:
-        _print_json(comparison.table().reset_index().to_dict(orient="records"))
+        print_json(comparison.table().reset_index().to_dict(orient="records"))
     elif not quiet:
-        comparison.print(_console())
+        comparison.print(make_console())
 
 
-@app.command()
-def simulate(
-    to: Annotated[
-        Path, typer.Argument(help="CSV file to write; the true edges go to NAME.truth.csv beside it.")
-    ],
-    kind: Annotated[str, typer.Option(help="linear-gaussian or discrete.")] = "linear-gaussian",
-    variables: Annotated[int, typer.Option(min=2, help="Number of variables.")] = 10,
-    rows: Annotated[int, typer.Option(min=2, help="Number of rows.")] = 100,
-    edges_per_node: Annotated[float, typer.Option(min=0, help="Expected edges per variable.")] = 1.0,
-    graph: Annotated[str, typer.Option(help="erdos-renyi or scale-free.")] = "erdos-renyi",
-    seed: Seed = 0,
-) -> None:
-    """Simulate a table from a random network, with its true graph."""
-    from gflowdag import commands
-
-    for path in commands.run_simulation(to, kind, variables, rows, edges_per_node, graph, seed):
-        print(path)
-
-
-@app.command()
-def datasets(json: JSON = False) -> None:
-    """List the data sets that can be named instead of a file."""
-    from gflowdag.data import list_datasets
-
-    rows = list_datasets().to_dict(orient="records")
-    if json:
-        _print_json(rows)
-        return
-    from rich.table import Table as Grid
-
-    grid = Grid(box=None, pad_edge=False, show_header=False)
-    for row in rows:
-        where = "" if row["embedded"] else "[dim]read from GFLOWDAG_DATA, or downloaded[/dim]"
-        grid.add_row(f"[bold]{row['name']}[/bold]", row["description"], where)
-    _console().print(grid)
-
-
-@app.command()
-def reproduce(
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            help="small-graphs, lingauss20, lingauss50, sachs, sachs-coverage, sachs-interventional, "
-            "limitations, all; or page: write the page from what is stored."
-        ),
-    ],
-    quick: Annotated[bool, typer.Option("--quick", help="Small settings: minutes on two cores.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the fits; finished ones are not repeated.")] = Path(
-        "reproduction"
-    ),
-    methods: Annotated[str | None, typer.Option(help="Rows to run, separated by commas.")] = None,
-    datasets: Annotated[int | None, typer.Option(min=1, help="Number of simulated data sets.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
-    scheduler: Annotated[str | None, typer.Option(help="Dask scheduler, tcp://HOST:8786.")] = None,
-    page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Run the paper's experiments again.
-
-    The exit code is 1 if a row is missing or not a number.
-    """
-    from gflowdag.experiments.command import run_experiments
-
-    complete = run_experiments(
-        experiment,
-        out,
-        quick=quick,
-        methods=None if methods is None else methods.split(","),
-        num_datasets=datasets,
-        jobs=jobs,
-        scheduler=scheduler,
-        page=page,
-        verbose=not quiet,
-    )
-    raise typer.Exit(0 if complete else 1)
+for study in (cli_studies.simulate, cli_studies.datasets, cli_studies.reproduce):
+    app.command()(study)
 
 
 @app.command()
@@ -383,7 +274,7 @@ def doctor(json: JSON = False) -> None:
 
     facts = commands.examine_machine()
     if json:
-        _print_json(facts)
+        print_json(facts)
     else:
         for name, value in facts.items():
             print(f"{name:<14} {value}")
@@ -426,12 +317,6 @@ def _fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False)
-
-
 def _load(run: Path) -> Posterior:
     from gflowdag.posterior import Posterior
 
@@ -447,9 +332,3 @@ def _summary(posterior: Posterior) -> dict[str, Any]:
         "edges": posterior.edge_table().to_dict(orient="records"),
         "diagnostics": posterior.diagnostics(),
     }
-
-
-def _print_json(content: Any) -> None:
-    from gflowdag.files import plain
-
-    print(json_module.dumps(content, default=plain, ensure_ascii=False, indent=2))

@@ -1,0 +1,82 @@
+"""Arguments, options and output that the commands share."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Prior(StrEnum):
+    uniform = "uniform"
+    erdos_renyi = "erdos-renyi"
+    edge = "edge"
+    fair = "fair"
+
+
+class ScoreName(StrEnum):
+    auto = "auto"
+    bge = "bge"
+    bde = "bde"
+
+
+class Question(StrEnum):
+    edge = "edge"
+    path = "path"
+    blanket = "blanket"
+
+
+class Format(StrEnum):
+    csv = "csv"
+    graphml = "graphml"
+    dot = "dot"
+    json = "json"
+
+
+Table = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="CSV file with a header row, or the name of a built-in data set."),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a posterior.npz file.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
+Interventions = Annotated[
+    str | None,
+    typer.Option(help="Column that names the variable set from outside in each row (empty: none)."),
+]
+InterventionBase = Annotated[
+    int | None, typer.Option(help="The interventions column holds numbers counted from this base.")
+]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")
+]
+Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
+Discretize = Annotated[
+    str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
+]
+Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
+]
+Continuous = Annotated[list[str] | None, typer.Option(help="Columns that are continuous.", metavar="NAMES")]
+Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discrete.", metavar="NAMES")]
+
+
+def make_console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(content: Any) -> None:
+    """Print anything that a file of ours may hold."""
+    from gflowdag.files import plain
+
+    print(json.dumps(content, default=plain, ensure_ascii=False, indent=2))

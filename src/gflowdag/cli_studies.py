@@ -1,0 +1,84 @@
+"""Commands around data and studies: simulate, list data sets, run the paper's experiments again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gflowdag.cli_options import JSON, Quiet, Seed, make_console, print_json
+
+
+def simulate(
+    to: Annotated[
+        Path, typer.Argument(help="CSV file to write; the true edges go to NAME.truth.csv beside it.")
+    ],
+    kind: Annotated[str, typer.Option(help="linear-gaussian or discrete.")] = "linear-gaussian",
+    variables: Annotated[int, typer.Option(min=2, help="Number of variables.")] = 10,
+    rows: Annotated[int, typer.Option(min=2, help="Number of rows.")] = 100,
+    edges_per_node: Annotated[float, typer.Option(min=0, help="Expected edges per variable.")] = 1.0,
+    graph: Annotated[str, typer.Option(help="erdos-renyi or scale-free.")] = "erdos-renyi",
+    seed: Seed = 0,
+) -> None:
+    """Simulate a table from a random network, with its true graph."""
+    from gflowdag import commands
+
+    for path in commands.run_simulation(to, kind, variables, rows, edges_per_node, graph, seed):
+        print(path)
+
+
+def datasets(json: JSON = False) -> None:
+    """List the data sets that can be named instead of a file."""
+    from gflowdag.data import list_datasets
+
+    rows = list_datasets().to_dict(orient="records")
+    if json:
+        print_json(rows)
+        return
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False, show_header=False)
+    for row in rows:
+        where = "" if row["embedded"] else "[dim]read from GFLOWDAG_DATA, or downloaded[/dim]"
+        grid.add_row(f"[bold]{row['name']}[/bold]", row["description"], where)
+    make_console().print(grid)
+
+
+def reproduce(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="small-graphs, lingauss20, lingauss50, sachs, sachs-coverage, sachs-interventional, "
+            "limitations, all; or page: write the page from what is stored."
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Small settings: minutes on two cores.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the fits; finished ones are not repeated.")] = Path(
+        "reproduction"
+    ),
+    methods: Annotated[str | None, typer.Option(help="Rows to run, separated by commas.")] = None,
+    datasets: Annotated[int | None, typer.Option(min=1, help="Number of simulated data sets.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    scheduler: Annotated[str | None, typer.Option(help="Dask scheduler, tcp://HOST:8786.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the paper's experiments again.
+
+    The exit code is 1 if a row is missing or not a number.
+    """
+    from gflowdag.experiments.command import run_experiments
+
+    complete = run_experiments(
+        experiment,
+        out,
+        quick=quick,
+        methods=None if methods is None else methods.split(","),
+        num_datasets=datasets,
+        jobs=jobs,
+        scheduler=scheduler,
+        page=page,
+        verbose=not quiet,
+    )
+    raise typer.Exit(0 if complete else 1)
