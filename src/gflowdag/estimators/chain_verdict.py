@@ -9,6 +9,7 @@ import numpy as np
 from gflowdag.diagnostics import MAXIMAL_R_HAT, chain_ess, split_r_hat
 
 MINIMAL_EFFECTIVE_SAMPLES = 400  # Vehtari et al. 2021: below this R-hat and ESS themselves are noise
+_SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a posterior
 
 
 def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
@@ -19,8 +20,8 @@ def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str,
         log_scores: score traces, float64 [chains, draws].
 
     Returns:
-        `verdict`, `explanation`, `r_hat`, `ess` and `effective_samples` for the diagnostics, and the
-        effective number of samples behind each edge, float64 [d, d].
+        `verdict`, `explanation`, `r_hat`, `ess`, `effective_samples` and `score_traces` for the diagnostics,
+        and the effective number of samples behind each edge, float64 [d, d].
     """
     # One source at a time: all d² traces at once would be gigabytes in double precision.
     r_hat = np.array([split_r_hat(graphs[:, :, source]) for source in range(graphs.shape[2])])
@@ -40,5 +41,13 @@ def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str,
         "r_hat": worst,
         "ess": min(fewest / log_scores.size, 1.0),
         "effective_samples": fewest,
+        "score_traces": _shown(log_scores),
     }
     return figures, ess
+
+
+def _shown(traces: np.ndarray) -> np.ndarray:
+    """The first chains, at evenly spread draws with both ends among them, float64 [≤ 8, ≤ 500]."""
+    draws = traces.shape[1]
+    kept = np.linspace(0, draws - 1, min(draws, _SHOWN_DRAWS)).round().astype(int)
+    return np.asarray(traces[:_SHOWN_CHAINS, kept], dtype=np.float64)
