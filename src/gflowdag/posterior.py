@@ -12,11 +12,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
+from gflowdag.errors import MissingExtraError
+from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
 
 if TYPE_CHECKING:
     import networkx as nx
+    from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,7 @@ class Posterior:
             return self._frame(np.asarray(self.best_graph, dtype=bool))
         if self.log_scores is not None:
             return self._frame(self.samples[int(np.argmax(self.log_scores))])
-        _, first, mass = self._unique()
+        first, mass = self._unique()
         return self._frame(self.samples[first[int(np.argmax(mass))]])
 
     def consensus_graph(self, threshold: float = 0.5) -> pd.DataFrame:
@@ -186,7 +189,7 @@ class Posterior:
         """
         from gflowdag.graph.equivalence import class_keys
 
-        _, first, mass = self._unique()
+        first, mass = self._unique()
         keys = np.asarray(class_keys(self.samples[first]), dtype=object)
         score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
         rows = pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first})
@@ -219,6 +222,22 @@ class Posterior:
             graph.add_edge(self.names[i], self.names[j], probability=float(p[i, j]))
         return graph
 
+    def to_pgmpy(self, k: int | None = None) -> DAG:
+        """Sample `k`, or without `k` the best graph (`map_graph`), as a graph of pgmpy.
+
+        Its models take it as it is: `DiscreteBayesianNetwork(post.to_pgmpy()).fit(df)` for discrete data,
+        `LinearGaussianBayesianNetwork` for continuous data.
+        """
+        try:
+            from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise MissingExtraError("to_pgmpy needs pgmpy: pip install pgmpy") from error
+        graph = DAG()
+        graph.add_nodes_from(self.names)
+        chosen = self.map_graph().to_numpy() if k is None else self.samples[k]
+        graph.add_edges_from([(self.names[i], self.names[j]) for i, j in np.argwhere(chosen)])
+        return graph
+
     # -- files ---------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
@@ -247,6 +266,11 @@ class Posterior:
             f"{evidence}, {self.diagnostics()['verdict']}>"
         )
 
+    def _repr_html_(self) -> str:
+        from gflowdag.notebook import posterior_html
+
+        return posterior_html(self)
+
     # -- details -------------------------------------------------------------------------------------------
 
     def _frame(self, values: np.ndarray) -> pd.DataFrame:
@@ -256,8 +280,7 @@ class Posterior:
     def _mean(self, features: np.ndarray, weighted: bool) -> np.ndarray:
         return np.tensordot(self.weights, features, axes=1) if weighted else features.mean(axis=0)
 
-    def _unique(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Distinct graphs as packed bits, the index of the first sample of each, and its mass."""
-        packed = np.packbits(self.samples.reshape(self.num_samples, -1), axis=1)
-        unique, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-        return unique, first, np.bincount(inverse.ravel(), weights=self.weights)
+    def _unique(self) -> tuple[np.ndarray, np.ndarray]:
+        """The index of the first sample of each distinct graph, and the mass of that graph."""
+        _, first, inverse = np.unique(graph_keys(self.samples), return_index=True, return_inverse=True)
+        return first, np.bincount(inverse, weights=self.weights)

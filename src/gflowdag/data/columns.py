@@ -110,7 +110,7 @@ def infer_kind(name: str, cells: Cells) -> Kind:
     if isinstance(cells.dtype, pd.CategoricalDtype) or types.is_bool_dtype(cells):
         return "discrete"
     if types.is_complex_dtype(cells):
-        raise DataError(f"Column {name!r} holds complex numbers. Split it into real columns.")
+        raise DataError(f"Complex data not supported: split column {name!r} into real columns.")
     if types.is_datetime64_any_dtype(cells) or types.is_timedelta64_dtype(cells):
         raise DataError(
             f"Column {name!r} holds dates or times. Turn it into a number (say, days) or drop it."

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from gflowdag.data import table
 from gflowdag.data.checks import check_collinear, check_constant, check_copies, check_range
@@ -89,7 +90,9 @@ class Dataset:
             knowledge.resolve(names)
         frame, intervened, notes = table.complete_rows(frame, intervened, missing)
         if len(frame) < 2:
-            raise DataError(f"Too few rows ({len(frame)}): give at least 2 observations, better hundreds.")
+            raise DataError(
+                f"Too few rows (n_samples={len(frame)}): give at least 2 observations, better hundreds."
+            )
 
         columns = [
             Column(name, kind, log=transform == "log")
@@ -175,6 +178,8 @@ class Dataset:
         options |= {"interventions": interventions, "knowledge": knowledge}
         if isinstance(data, pd.DataFrame):
             return cls.from_frame(data, **options)
+        if issparse(data):
+            raise DataError("Sparse data are not supported: pass X.toarray().")
         if hasattr(data, "to_pandas"):
             return cls.from_frame(table.to_pandas(data), **options)
         return cls.from_array(data, **options)

@@ -43,7 +43,10 @@ def named_columns(frame: Frame) -> Frame:
             "character in it. Rename the column."
         )
     if not names:
-        raise DataError("The table has no variables; it needs one named column for each.")
+        raise DataError(
+            f"The table has no variables: 0 feature(s) (shape={frame.shape}) while a minimum of 1 is "
+            "required."
+        )
     return frame.set_axis(names, axis=1).reset_index(drop=True)
 
 
@@ -79,8 +82,8 @@ def complete_rows(
     )
     if missing == "error":
         raise DataError(
-            f"Missing values in {where}. Fill them in, drop the column, or pass missing='drop', which keeps "
-            f"{complete.sum()} of {len(frame)} rows (--missing drop on the command line)."
+            f"Missing values (NaN) in {where}. Fill them in, drop the column, or pass missing='drop', which "
+            f"keeps {complete.sum()} of {len(frame)} rows (--missing drop on the command line)."
         )
     kept = frame[complete].reset_index(drop=True).infer_objects()
     for name in frame.columns[absent.any(axis=0)]:  # pandas turns integers with gaps into floats

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import DataError
@@ -82,12 +83,17 @@ class StructureLearner(BaseEstimator):
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True  # text columns are discrete variables
+        return tags
+
     def _check(self, data: Dataset) -> None:
         """Refuse data that this method cannot take, before anything is computed."""
         if data.num_variables < self.least_variables:
             raise DataError(
-                f"{type(self).__name__} needs {self.least_variables} variables, got {data.num_variables}: "
-                "one variable alone has one graph, the empty one"
+                f"{type(self).__name__} needs {self.least_variables} variables, got n_features="
+                f"{data.num_variables}: one variable alone has one graph, the empty one"
             )
         if data.intervened is not None and not self.supports_interventions:
             raise DataError(

@@ -1,0 +1,80 @@
+"""The short answer of a posterior, in words and rows: what a terminal and a notebook show of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gflowdag.posterior import Posterior
+
+MAX_ROWS = 20
+_LEAST_PROBABILITY = 0.01
+_NAME_WIDTH = 24  # columns of a variable's name, so that a row fits into 80
+
+
+class Digest(NamedTuple):
+    """What to say first about a posterior."""
+
+    verdict: str  # "exact", "trusted", "not converged" or "unverified"
+    size: str  # method, variables, graphs
+    explanation: str  # how far to trust it
+    notes: tuple[str, ...]  # how it was made
+    evidence: str | None
+    titles: tuple[str, ...]  # of the columns of `rows`
+    rows: tuple[tuple[str, ...], ...]  # the most probable edges
+    closing: str  # what the rows leave out
+
+
+def digest(posterior: Posterior, *, max_rows: int = MAX_ROWS) -> Digest:
+    """The short answer: how far to trust it, the evidence, and the likely edges."""
+    facts = posterior.diagnostics()
+    verdict = str(facts["verdict"])
+    method = [] if posterior.method == verdict else [posterior.method]
+    size = [*method, f"{posterior.num_variables} variables", f"{posterior.num_samples:,} graphs drawn"]
+    figures = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
+    pairs = _likely_pairs(posterior, max_rows)
+    return Digest(
+        verdict,
+        " · ".join(size),
+        str(facts["explanation"]),
+        tuple(_notes(facts)),
+        _evidence(posterior),
+        ("edge", *("± error" if name == "error" else name for name in figures)),
+        tuple((_edge(pair), *(f"{pair[name]:.3f}" for name in figures)) for pair in pairs),
+        _closing(posterior, len(pairs)),
+    )
+
+
+def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict[Any, Any]]:
+    rows = posterior.edge_table().head(max_rows).to_dict(orient="records")
+    return [row for row in rows if row["probability"] >= _LEAST_PROBABILITY]
+
+
+def _edge(pair: dict[Any, Any]) -> str:
+    return f"{_short(pair['source'])} → {_short(pair['target'])}"
+
+
+def _evidence(posterior: Posterior) -> str | None:
+    if posterior.log_evidence is None:
+        return None
+    error = posterior.log_evidence_error
+    return f"Log evidence {posterior.log_evidence:.4f}" + (f" ± {error:.2g}" if error else "")
+
+
+def _closing(posterior: Posterior, num_shown: int) -> str:
+    p = posterior.edge_probabilities().to_numpy()
+    likely = int((p > 0.5 + 1e-9).sum())  # rounding must not decide between two directions of ½ each
+    hidden = p.shape[0] * (p.shape[0] - 1) // 2 - num_shown
+    sentence = f"{p.sum():.2f} edges expected; {likely} more likely than not."
+    if hidden:
+        sentence += f" {hidden} less probable {'pair is' if hidden == 1 else 'pairs are'} in the report."
+    return sentence
+
+
+def _notes(facts: dict[str, Any]) -> list[str]:
+    chosen = [f"Method chosen: {facts['chosen']}."] if facts.get("chosen") else []
+    return chosen + [str(note) for note in facts.get("notes", ())]
+
+
+def _short(name: str) -> str:
+    name = " ".join(str(name).split())
+    return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"

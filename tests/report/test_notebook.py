@@ -1,0 +1,34 @@
+"""What a notebook shows of a posterior and of an estimator."""
+
+from __future__ import annotations
+
+import pytest
+from report_posteriors import hostile_posterior
+
+import gflowdag as gd
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return gd.simulate.linear_gaussian(4, 80, random_state=5).frame
+
+
+def test_a_notebook_shows_verdict_evidence_and_edges(frame) -> None:
+    post = gd.fit(frame)
+    html = post._repr_html_()
+    first = post.edge_table().iloc[0]
+    assert "Exact" in html
+    assert f"{post.log_evidence:.4f}" in html
+    assert f"{first.source} → {first.target}" in html
+
+
+def test_hostile_names_are_text_in_a_notebook() -> None:
+    html = hostile_posterior()._repr_html_()
+    assert "&lt;script&gt;" in html
+    assert "<script" not in html
+    assert "<img" not in html
+
+
+def test_a_fitted_estimator_shows_itself_in_a_notebook(frame) -> None:
+    estimator = gd.ExactPosterior(num_samples=5).fit(frame)
+    assert "ExactPosterior" in estimator._repr_mimebundle_()["text/html"]
