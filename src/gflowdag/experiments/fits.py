@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -79,7 +80,12 @@ def load_posterior(folder: Path, problem: str, method: str) -> Posterior:
 
 @cache
 def commit() -> str:
-    """The commit of the running code, with a `+` if files of the package were changed since; or "unknown"."""
+    """The commit of the running code, with a `+` if files of the package were changed since; or "unknown".
+
+    Where the code is no checkout (a container, a cluster's scratch space) `GFLOWDAG_COMMIT` may name it.
+    """
+    if named := os.environ.get("GFLOWDAG_COMMIT"):
+        return named
     here = Path(__file__).parent.parent
     revision = _git(here, "rev-parse", "--short", "HEAD")
     if revision is None:

@@ -212,11 +212,11 @@ def table_coverage(results: Results) -> Tables:
         table = class_coverage(posterior)
         table["class_size"] = table["class_size"].astype(float)
         table.insert(0, "method", fit["method"])
-        classes.append(table.assign(size=fit["size"]))
+        classes.append(table.assign(size=fit["size"], iterations=fit.get("iterations")))
         size, p_value = evenness(posterior)
         even.append(
             {"method": fit["method"], "size": fit["size"], "class_size": size, "p_value": p_value}
-            | {name: fit.get(name) for name in ("cyclic_fraction", "best_log_score")}
+            | {name: fit.get(name) for name in ("iterations", "cyclic_fraction", "best_log_score")}
         )
     if not classes:
         return {}

@@ -66,7 +66,9 @@ def label(method: str) -> str:
 
 
 def size_of(rows: Frame) -> str:
-    """What was run for one line of a table: size, data sets, seconds of one fit."""
+    """What was run for one line of a table: size, data sets, seconds and iterations of one fit."""
     count = rows["problem"].nunique()
     sets = "1 data set" if count == 1 else f"{count} data sets"
-    return f"{rows['size'].iloc[0]}, {sets}, {rows['seconds'].median():.0f} s"
+    run = f"{rows['size'].iloc[0]}, {sets}, {rows['seconds'].median():.0f} s"
+    iterations = float(rows["iterations"].median()) if "iterations" in rows else math.nan
+    return run if math.isnan(iterations) else f"{run}, {iterations:,.0f} iterations"

@@ -1,0 +1,34 @@
+"""A claim of the paper is decided by rows that were run as the paper ran them, and by no others."""
+
+import pandas as pd
+import pytest
+
+from gflowdag.experiments.claims import claims_table
+
+CLAIM = "Best class: MC3 above DAG-GFlowNet above Gadget"
+
+
+def verdict(*, size: str, iterations: int) -> str:
+    scores = {"mc3": -1.0, "dag-gflownet-paper": -2.0, "gadget": -3.0}
+    coverage = pd.DataFrame(
+        {"method": list(scores), "log_score": list(scores.values()), "size": size, "iterations": iterations}
+    )
+    rows = claims_table({"sachs-coverage": coverage})
+    return next(row["verdict"] for row in rows if row["claim"] == CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("size", "iterations", "expected"),
+    [
+        ("full", 100_000, "holds"),
+        ("quick", 100_000, "not decided: quick rows"),
+        ("full", 4_321, "not decided: 4,321 of the paper's 100,000 iterations"),
+    ],
+)
+def test_a_claim_is_decided_by_rows_of_the_papers_size_alone(size: str, iterations: int, expected: str):
+    assert verdict(size=size, iterations=iterations) == expected
+
+
+def test_a_claim_without_rows_stays_open():
+    rows = claims_table({})
+    assert {row["verdict"] for row in rows} == {"not decided"}
