@@ -1,0 +1,87 @@
+"""Measure the seconds and the memory that `gflowdag check` estimates (`gflowdag/estimators/cost.py`).
+
+    python benchmarks/costs.py costs.json [METHOD …]
+
+One process for each fit, so that compilation and the peak of memory are its own. A fit is run at a tenth and at
+three tenths of its default length and extended by a straight line.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SIZES = (5, 11, 20, 50)
+SHORT, LONG = 0.1, 0.3  # of the default length
+TIME_LIMIT = 170  # seconds for one fit
+# The parameters that make a fit longer, with their defaults.
+LENGTHS: dict[str, dict[str, int]] = {
+    "order-mcmc": {"iterations": 3000},
+    "mc3": {"burn_in": 20_000, "num_steps": 50_000, "thinning": 250},
+    "order-gflownet": {"iterations": 1000, "chain_steps": 3000},
+    "bcd-nets": {"num_steps": 20_000},
+    "dibs": {"num_steps": 3000},
+    "dag-gflownet": {"iterations": 2000},
+    "bootstrap-pc": {"num_bootstraps": 100},
+    "bootstrap-ges": {"num_bootstraps": 100},
+    "gadget": {"burn_in": 1000, "num_steps": 4000},
+}
+
+
+def fit(method: str, num_variables: int, share: float) -> dict[str, float]:
+    """Seconds of one fit of a table of 100 rows, and the growth of the process in MiB."""
+    import gflowdag as gd
+    from gflowdag.estimators import estimator_class
+
+    frame = gd.simulate.linear_gaussian(num_variables, 100, random_state=0).frame
+    lengths = {name: max(2, round(share * length)) for name, length in LENGTHS[method].items()}
+    estimator = estimator_class(method)(random_state=0, **lengths)
+    before = _peak()
+    started = time.perf_counter()
+    estimator.fit(frame)
+    return {"seconds": time.perf_counter() - started, "mebibytes": _peak() - before}
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(method: str, num_variables: int) -> dict[str, Any]:
+    """A row: seconds and MiB at the default length, or why there are none."""
+    found = []
+    for share in (SHORT, LONG):
+        command = [sys.executable, __file__, "--fit", method, str(num_variables), str(share)]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
+            found.append(json.loads(answer.stdout.splitlines()[-1]))
+        except (subprocess.TimeoutExpired, IndexError, ValueError) as error:
+            return {"method": method, "variables": num_variables, "failed": repr(error)[:300]}
+    short, long = found
+    slope = max(long["seconds"] - short["seconds"], 0.0) / (LONG - SHORT)
+    return {
+        "method": method,
+        "variables": num_variables,
+        "seconds": round(long["seconds"] + slope * (1 - LONG), 2),
+        "mebibytes": round(long["mebibytes"]),
+    }
+
+
+def main(output: Path, methods: list[str]) -> None:
+    rows = []
+    for num_variables in SIZES:
+        for method in methods or LENGTHS:
+            rows.append(measure(method, num_variables))
+            print(rows[-1], flush=True)
+            output.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--fit":
+        print(json.dumps(fit(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])
