@@ -1,26 +1,22 @@
 """One harness for every benchmark: a case yields rows; the harness times, prints and stores them.
 
 A case is a function `case(options) -> iterator of rows` in `benchmarks/cases/`, registered by `@case`. A row
-is a flat dictionary of strings and numbers. The JSON file has `schema`, the circumstances and `rows`, each
-with its `case`; it is rewritten after every row, so that a killed run keeps what it had.
+is a flat dictionary of strings and numbers. The JSON file is that of `gflowdag bench`, with the rows' `case`;
+it is rewritten after every row, so that a killed run keeps what it had.
 """
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gflowdag import __version__
-from gflowdag.files import write_json
+from gflowdag.bench.results import Results, Row, circumstances
 from gflowdag.runs import device_name
 
-SCHEMA = 1
-Row = dict[str, Any]
+__all__ = ["CASES", "Options", "Row", "case", "in_double_precision", "markdown", "run"]
 
 
 @dataclass(frozen=True)
@@ -54,16 +50,15 @@ def in_double_precision(rows: Callable[..., Iterator[Row]], *arguments: Any) -> 
 
 def run(names: list[str], options: Options, output: Path | None) -> list[Row]:
     """Run the cases, print each row as it comes, and keep all of them in `output`."""
-    rows: list[Row] = []
+    about = {"device": device_name(), "quick": options.quick, "seed": options.seed}
+    results = Results(output, circumstances() | about)
     for name in names:
         print(f"\n{name}", flush=True)
         started = time.perf_counter()
         for row in CASES[name](options):
-            rows.append({"case": name, **row, "elapsed": round(time.perf_counter() - started, 2)})
+            results.add({"case": name, **row, "elapsed": round(time.perf_counter() - started, 2)})
             print("  " + "  ".join(f"{key} {_shown(value)}" for key, value in row.items()), flush=True)
-            if output is not None:
-                write_json(output, {"schema": SCHEMA, **_circumstances(options), "rows": rows})
-    return rows
+    return results.rows
 
 
 def markdown(rows: list[Row]) -> str:
@@ -72,23 +67,6 @@ def markdown(rows: list[Row]) -> str:
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(_shown(row.get(key, "")) for key in columns) + " |" for row in rows]
     return "\n".join(lines)
-
-
-def _circumstances(options: Options) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "commit": _commit(),
-        "python": platform.python_version(),
-        "device": device_name(),
-        "quick": options.quick,
-        "seed": options.seed,
-    }
-
-
-def _commit() -> str:
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "unknown"
 
 
 def _shown(value: Any) -> str:

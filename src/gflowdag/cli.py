@@ -263,7 +263,7 @@ def compare(
         comparison.print(make_console())
 
 
-for study in (cli_studies.simulate, cli_studies.datasets, cli_studies.reproduce):
+for study in (cli_studies.simulate, cli_studies.datasets, cli_studies.reproduce, cli_studies.bench):
     app.command()(study)
 
 

@@ -1,4 +1,4 @@
-"""Commands around data and studies: simulate, list data sets, run the paper's experiments again."""
+"""Commands around data and studies: simulate, list data sets, run experiments again, measure speed."""
 
 from __future__ import annotations
 
@@ -61,6 +61,9 @@ def reproduce(
     datasets: Annotated[int | None, typer.Option(min=1, help="Number of simulated data sets.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     scheduler: Annotated[str | None, typer.Option(help="Dask scheduler, tcp://HOST:8786.")] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="Train DAG-GFlowNets of equal size at once (GPU).")
+    ] = False,
     page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +81,56 @@ def reproduce(
         num_datasets=datasets,
         jobs=jobs,
         scheduler=scheduler,
+        together=together,
         page=page,
         verbose=not quiet,
     )
     raise typer.Exit(0 if complete else 1)
+
+
+def bench(
+    out: Annotated[Path, typer.Option(help="JSON file; rows that it holds are not measured again.")] = Path(
+        "bench.json"
+    ),
+    methods: Annotated[str | None, typer.Option(help="Methods, separated by commas (default: all).")] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="Numbers of variables, up to 20 (default: 5,11,16,20).")
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="exact, quality, sampling, scores, variables, rows (default: all)."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Four methods, one size: two minutes.")] = False,
+    cap: Annotated[
+        float | None, typer.Option(min=0.1, help="Begin no fit that would take longer, in seconds (60).")
+    ] = None,
+    baseline: Annotated[str, typer.Option(help="Method that the others are set beside.")] = "mc3",
+    compare: Annotated[Path | None, typer.Option(help="Older results: what got slower?")] = None,
+    tolerance: Annotated[float, typer.Option(min=1, help="How many times slower is still alike.")] = 1.5,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Time to quality, speed and memory of every method.
+
+    Each measurement runs in a process of its own, beside a baseline of the same run. A table is printed, and
+    a figure written beside the JSON file. The exit code is 1 if --compare shows something slower.
+    """
+    from gflowdag.bench.command import run_bench
+
+    def parts(text: str | None) -> list[str] | None:
+        return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+    alike = run_bench(
+        out,
+        methods=parts(methods),
+        sizes=parts(sizes),
+        kinds=parts(measure),
+        quick=quick,
+        cap=cap,
+        seed=seed,
+        baseline=baseline,
+        compare=compare,
+        tolerance=tolerance,
+        console=None if quiet else make_console(),
+    )
+    raise typer.Exit(0 if alike else 1)

@@ -1,0 +1,169 @@
+"""The measurements: each takes a task and yields its row, more complete every time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from gflowdag import exact
+from gflowdag.bench.ladders import GROWTH, rungs
+from gflowdag.bench.results import Row
+from gflowdag.bench.samplers import SAMPLERS
+from gflowdag.bench.tasks import Task
+from gflowdag.data import Dataset, simulate
+from gflowdag.estimators import estimator_class
+from gflowdag.experiments.problems import linear_gaussian
+from gflowdag.posterior import Posterior
+from gflowdag.precision import double_precision
+from gflowdag.score import Score, make_score
+
+GOALS = (0.05, 0.02)  # largest error of an edge probability
+_NUM_SETS = 2000  # parent sets of each node that are scored
+_LEAST_SECONDS = 0.5  # that a rate is measured over
+T = TypeVar("T")
+
+
+def time_to_quality(task: Task, references: Path) -> Iterator[Row]:
+    """Seconds until the largest error of an edge probability is under each goal.
+
+    Fits of growing effort, each from the table to the posterior, compilation included; the first that is
+    good enough counts. Nothing longer than `task.cap` is begun.
+    """
+    problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
+    truth = exact.reference(make_score(problem.data).dense_table(), references).edge_probabilities
+    climbed: list[Row] = []
+    for settings in rungs(task.subject):
+        posterior, seconds = _fit(task, problem.data, settings)
+        error = float(np.abs(posterior.edge_probabilities().to_numpy() - truth).max())
+        verdict = str(posterior.diagnostics()["verdict"])
+        climbed.append({**settings, "seconds": seconds, "error": error, "verdict": verdict})
+        yield {**_reached(climbed), "best_error": min(r["error"] for r in climbed), "rungs": climbed}
+        if error < min(GOALS) or seconds * GROWTH > task.cap:
+            return
+
+
+def growth(task: Task, references: Path) -> Iterator[Row]:
+    """Seconds of a fit of the least effort, to see how they grow with the table."""
+    problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
+    settings = next(rungs(task.subject))
+    _, first = _fit(task, problem.data, settings)
+    yield {"first_s": first}
+    if 2 * first < task.cap:
+        _, seconds = _timed(_estimator(task, settings).fit, problem.data)
+        yield {"first_s": first, "fit_s": seconds}
+
+
+def sampling(task: Task, references: Path) -> Iterator[Row]:
+    """DAGs drawn per second, by what the method has when it is set up."""
+    yield {"dags_per_s": _dags_per_second(task)}
+
+
+def exact_engine(task: Task, references: Path) -> Iterator[Row]:
+    """Seconds from a score table to the exact posterior; sumu gives the parent sets' probabilities only."""
+    engine = _sumu_engine() if task.subject == "sumu" else exact.posterior
+    engine(make_score(linear_gaussian(3, 10, 0, standardize=True).data).dense_table())  # compiles
+    problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
+    table, table_seconds = _timed(make_score(problem.data).dense_table)
+    _, seconds = _timed(engine, table)
+    yield {"table_s": table_seconds, "posterior_s": seconds}
+    if task.subject == "exact":
+        exact.reference(table, references)
+
+
+def scores_per_second(task: Task, references: Path) -> Iterator[Row]:
+    """Local scores per second, of random parent sets and of all of them; `plain` is a textbook BGe."""
+    score = _score(task)
+    d = task.num_variables
+    parents = np.random.default_rng(task.seed).random((_NUM_SETS, d)) < min(0.5, 3 / d)
+    parents[:, 0] = False
+    local = _plain_bge(d) if task.subject == "plain" else score.local
+    local(0, parents[:10])  # compiles
+    row = {"local_per_s": _rate(lambda: len(local(0, parents)))}
+    yield row
+    if task.subject != "plain":
+        score.dense_table()
+        yield {**row, "table_per_s": _rate(lambda: score.dense_table().size)}
+
+
+Measurement = Callable[[Task, Path], Iterator[Row]]
+MEASUREMENTS: dict[str, Measurement] = {
+    "quality": time_to_quality,
+    "sampling": sampling,
+    "exact": exact_engine,
+    "scores": scores_per_second,
+    "variables": growth,
+    "rows": growth,
+}
+
+
+def _reached(climbed: list[Row]) -> Row:
+    """For each goal the seconds of the first fit that met it; without an entry where none did."""
+    found = {goal: [rung["seconds"] for rung in climbed if rung["error"] < goal] for goal in GOALS}
+    return {f"to_{goal:g}_s": seconds[0] for goal, seconds in found.items() if seconds}
+
+
+def _estimator(task: Task, settings: dict[str, Any]):
+    return estimator_class(task.subject)(random_state=task.seed, **settings)
+
+
+def _fit(task: Task, data: Any, settings: dict[str, Any]) -> tuple[Posterior, float]:
+    """A fit that compiles everything it needs, as the first one of a process does, and its seconds."""
+    jax.clear_caches()
+    fitted, seconds = _timed(_estimator(task, settings).fit, data)
+    return fitted.posterior_, seconds
+
+
+def _sumu_engine() -> Callable[[np.ndarray], Any]:
+    from sumu import aps  # pyright: ignore[reportMissingImports]
+
+    return lambda table: aps(table, normalize=True)
+
+
+@double_precision
+def _dags_per_second(task: Task) -> float:
+    problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
+    draw = SAMPLERS[task.subject](make_score(problem.data), task.seed)
+    draw()  # compiles
+    return _rate(draw)
+
+
+def _score(task: Task) -> Score:
+    if task.subject == "bdeu":
+        frame = simulate.discrete(task.num_variables, task.num_rows, random_state=task.seed).frame
+        return make_score(Dataset.from_frame(frame))
+    return make_score(linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True).data)
+
+
+def _plain_bge(d: int) -> Callable[[int, np.ndarray], np.ndarray]:
+    """BGe's two determinants for one parent set after the other, as one would write it first."""
+    root = np.random.default_rng(0).normal(size=(d, 2 * d))
+    matrix = root @ root.T
+
+    def log_determinant(nodes: np.ndarray) -> float:
+        return np.linalg.slogdet(matrix[np.ix_(nodes, nodes)])[1]
+
+    def local(node: int, parents: np.ndarray) -> np.ndarray:
+        sets = [np.flatnonzero(row) for row in parents]
+        return np.array([log_determinant(s) - log_determinant(np.append(s, node)) for s in sets])
+
+    return local
+
+
+def _timed(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
+    started = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - started
+
+
+def _rate(function: Callable[[], int]) -> float:
+    """Units per second of a function that returns how many it did, over calls that take long enough."""
+    units, seconds = 0, 0.0
+    while seconds < _LEAST_SECONDS:
+        done, once = _timed(function)
+        units, seconds = units + done, seconds + once
+    return units / seconds

@@ -1,0 +1,78 @@
+"""A file of rows, rewritten after every one: a benchmark that is killed keeps what it had."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gflowdag import __version__
+from gflowdag.errors import FileFormatError
+from gflowdag.experiments.fits import commit
+from gflowdag.files import read_json, write_json
+from gflowdag.score.threads import num_cores
+
+SCHEMA = 2
+Row = dict[str, Any]
+
+
+def circumstances() -> dict[str, Any]:
+    """What figures depend on beside the code: versions, processor, cores."""
+    return {
+        "version": __version__,
+        "commit": commit(),
+        "python": platform.python_version(),
+        "processor": _processor(),
+        "cores": num_cores(),
+    }
+
+
+class Results:
+    """The rows of a benchmark, in memory and, where a path is given, in a JSON file.
+
+    Args:
+        path: the file, or None to keep nothing.
+        about: circumstances and settings, written beside the rows.
+        rows: what is there already.
+    """
+
+    def __init__(self, path: Path | None, about: Mapping[str, Any], rows: list[Row] | None = None) -> None:
+        self.path = path
+        self.about = dict(about)
+        self.rows: list[Row] = list(rows or [])
+
+    def add(self, row: Row) -> None:
+        """Keep a row."""
+        self.rows.append(row)
+        if self.path is not None:
+            write_json(self.path, {"schema": SCHEMA, **self.about, "rows": self.rows})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Results:
+        """The results that a file holds.
+
+        Raises:
+            FileFormatError: the file is none of ours.
+        """
+        content = read_json(path)
+        rows = content.get("rows") if isinstance(content, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise FileFormatError(f"{path} holds no rows of a benchmark")
+        if content.get("schema") != SCHEMA:
+            raise FileFormatError(
+                f"{path} has schema {content.get('schema')}, this version reads {SCHEMA}: run it again"
+            )
+        about = {key: value for key, value in content.items() if key not in ("schema", "rows")}
+        return cls(Path(path), about, rows)
+
+
+def _processor() -> str:
+    """The processor's name; `platform` alone gives only the architecture on Linux."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} threads"
