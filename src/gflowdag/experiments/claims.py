@@ -57,7 +57,7 @@ def claims_table(tables: Tables) -> list[dict[str, Any]]:
 
 
 def _shortest_training(rows: Frame) -> int:
-    """Fewest iterations of the paper's own recipe among the rows; as many as the paper's where it has none."""
+    """Fewest iterations of the paper's own recipe among the rows; the paper's number where there is none."""
     trained = rows[rows["method"] == "dag-gflownet-paper"]
     return paper_numbers.ITERATIONS if trained.empty else int(trained["iterations"].min())
 

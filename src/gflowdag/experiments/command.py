@@ -20,6 +20,7 @@ def run_experiments(
     num_datasets: int | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
+    together: bool = False,
     page: Path | None = None,
     verbose: bool = True,
 ) -> bool:
@@ -35,6 +36,7 @@ def run_experiments(
                 num_datasets=num_datasets,
                 jobs=jobs,
                 scheduler=scheduler,
+                together=together,
                 progress=progress,
             )
         faults += outcome.faults

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gflowdag import __version__
+from gflowdag.data import Dataset
 from gflowdag.experiments.methods import METHODS, make_estimator, settings
 from gflowdag.experiments.problems import Spec, as_json, load
 from gflowdag.experiments.study import Task
@@ -42,9 +43,23 @@ def fit(
     folder: Path, *, problem: dict[str, Any], method: str, options: dict[str, Any], seed: int
 ) -> dict[str, Any]:
     """Fit, save the posterior under `folder/posteriors`, and say how it went."""
-    spec = Spec(**problem)
-    data = load(spec).data
+    data = load(Spec(**problem)).data
     posterior = make_estimator(method, options, seed).fit(data).posterior_
+    return keep(posterior, folder, problem=problem, method=method, options=options, seed=seed, data=data)
+
+
+def keep(
+    posterior: Posterior,
+    folder: Path,
+    *,
+    problem: dict[str, Any],
+    method: str,
+    options: dict[str, Any],
+    seed: int,
+    data: Dataset,
+) -> dict[str, Any]:
+    """Save the posterior of a fit; returns the fit's row."""
+    spec = Spec(**problem)
     posterior.save(posterior_path(folder, spec.name, method))
     details = posterior.diagnostics()
     figures = {name: _number(details[name]) for name in _FIGURES if details.get(name) is not None}

@@ -15,6 +15,7 @@ from gflowdag.experiments.fits import fit_tasks
 from gflowdag.experiments.methods import require_methods
 from gflowdag.experiments.results import MUST_BE_NUMBERS, Results, study_folder
 from gflowdag.experiments.study import run_tasks
+from gflowdag.experiments.together import can_be_stacked, run_stacked
 from gflowdag.progress import Progress, silent
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -57,6 +58,7 @@ def run(
     num_datasets: int | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
+    together: bool = False,
     progress: Progress = silent,
 ) -> Outcome:
     """Run the fits of one experiment that are not stored yet, and judge all of them.
@@ -69,6 +71,7 @@ def run(
         num_datasets: number of simulated data sets, in place of the experiment's own.
         jobs: worker processes.
         scheduler: address of a Dask scheduler, in place of workers on this machine.
+        together: train the DAG-GFlowNets of equal size as one stack first; see `together`.
         progress: told after every fit.
     """
     if methods is not None:
@@ -78,6 +81,8 @@ def run(
         methods = experiment.methods
     tasks = fit_tasks(experiment.problems(quick, num_datasets), methods, quick=quick)
     folder = study_folder(out, experiment.study, quick=quick)
+    if together:
+        run_stacked([task for task in tasks if can_be_stacked(task)], folder, progress)
     rows = run_tasks(tasks, folder, jobs=jobs, scheduler=scheduler, progress=progress)
     results, size = Results(out), "quick" if quick else "full"
     rows = [results.judge(experiment.study, row | {"size": size}, experiment.reference) for row in rows]

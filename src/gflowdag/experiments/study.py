@@ -79,17 +79,23 @@ def run_tasks(
 def run_task(task: Task, folder: str | Path) -> str:
     """Run one task in this process and store its row; returns the task's name."""
     folder = Path(folder)
-    record: dict[str, Any] = {"function": task.function, "arguments": task.arguments}
     started = time.perf_counter()
     try:
         module, function = task.function.split(":")
         row = getattr(importlib.import_module(module), function)(folder, **task.arguments)
-        record["row"] = {**row, "task_seconds": round(time.perf_counter() - started, 3)}
+        store_row(task, folder, row, time.perf_counter() - started)
     except Exception as error:
-        record["error"] = f"{type(error).__name__}: {error}"
-        record["traceback"] = traceback.format_exc()
-    write_json(_path(task, folder), record)
+        _store(task, folder, error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
     return task.name
+
+
+def store_row(task: Task, folder: Path, row: dict[str, Any], seconds: float) -> None:
+    """Store what a task returned, and how long it took."""
+    _store(task, folder, row={**row, "task_seconds": round(seconds, 3)})
+
+
+def _store(task: Task, folder: Path, **outcome: Any) -> None:
+    write_json(_path(task, folder), {"function": task.function, "arguments": task.arguments, **outcome})
 
 
 def stored_row(task: Task, folder: Path) -> dict[str, Any] | None:
