@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "gflowdag"
-EVERYWHERE = {"errors", "files", "progress", "precision", "diagnostics", "__init__"}
+EVERYWHERE = {"errors", "files", "progress", "precision", "diagnostics", "devices", "processes", "__init__"}
 METHODS = {"exact", "gflownet", "mcmc", "baseline"}
 ALLOWED = {
     "graph": set(),

@@ -37,3 +37,7 @@ class TrainingError(GFlowDAGError, RuntimeError):
 
 class FileWriteError(GFlowDAGError, OSError):
     """A file cannot be written: no space, no permission, or something else in its place."""
+
+
+class DeviceError(GFlowDAGError, RuntimeError):
+    """The devices or processes that were asked for are not there, or cannot share the work."""

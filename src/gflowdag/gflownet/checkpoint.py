@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 
+from gflowdag.devices import place
 from gflowdag.errors import FileFormatError, TrainingError
 from gflowdag.files import atomic_write, file_size, read_npz, write_error
+from gflowdag.processes import is_leader
 
 SCHEMA = 1
 CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"
@@ -22,9 +25,12 @@ def save_checkpoint(folder: str | Path, state: Any, fingerprint: str) -> None:
     """Write the array leaves of `state` to `folder/checkpoint.npz`.
 
     Typed PRNG keys are stored as their key data. The header carries the schema, the fingerprint of the
-    configuration and the path, shape and dtype of every leaf.
+    configuration and the path, shape and dtype of every leaf. Every process has to call, as each holds a part
+    of the state; one writes.
     """
     leaves = [(jax.tree_util.keystr(path), _plain(leaf)) for path, leaf in _leaves(state)]
+    if not is_leader():
+        return
     header = {"schema": SCHEMA, "fingerprint": fingerprint, "leaves": [_signature(*leaf) for leaf in leaves]}
     arrays = {f"leaf{i}": array for i, (_, array) in enumerate(leaves)}
     with atomic_write(Path(folder) / CHECKPOINT, "wb") as stream:
@@ -32,7 +38,7 @@ def save_checkpoint(folder: str | Path, state: Any, fingerprint: str) -> None:
 
 
 def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
-    """The state in `folder/checkpoint.npz`, in the structure of `like`; None if there is no file.
+    """The state in `folder/checkpoint.npz`, in the structure and layout of `like`; None if there is no file.
 
     Raises:
         FileFormatError: the file is damaged or was written by another version.
@@ -51,7 +57,7 @@ def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
         raise FileFormatError(f"{path} is damaged or no checkpoint: {error}") from error
     if schema != SCHEMA:
         raise FileFormatError(f"{path} has schema {schema}, this version reads {SCHEMA}")
-    expected = [_signature(jax.tree_util.keystr(p), _plain(leaf)) for p, leaf in _leaves(like)]
+    expected = [_signature(jax.tree_util.keystr(p), _data(leaf)) for p, leaf in _leaves(like)]
     if written_for != fingerprint or expected != found:
         raise TrainingError(
             f"{path} belongs to a run with other data or other settings: "
@@ -96,13 +102,22 @@ def _is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
+def _data(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
 def _plain(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    """The whole of a leaf, from wherever its parts are."""
+    data = _data(leaf)
+    if isinstance(data, jax.Array) and not (data.is_fully_addressable or data.is_fully_replicated):
+        return multihost_utils.process_allgather(data, tiled=True)
+    return np.asarray(data)
 
 
 def _restored(array: np.ndarray, like: Any) -> Any:
-    return jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(like) else jnp.asarray(array)
+    placed = place(array, like.sharding)
+    return jax.random.wrap_key_data(placed) if _is_key(like) else placed
 
 
-def _signature(name: str, array: np.ndarray) -> list:
+def _signature(name: str, array: Any) -> list:
     return [name, list(array.shape), str(array.dtype)]

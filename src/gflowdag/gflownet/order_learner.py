@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.devices import gathered, split
 from gflowdag.gflownet.objectives import subtrajectory_balance
 from gflowdag.gflownet.order_policy import OrderPolicy, features
 from gflowdag.gflownet.order_space import OrderSpace, SpaceState, shaped_log_weights, start, step
@@ -61,7 +62,7 @@ def rollout(
         node = jnp.argmax(jnp.where(explore, uniform, followed) + noise).astype(jnp.int32)
         return node, (log_policy[node], log_untrained[node])
 
-    keys = jax.random.split(key, (space.num_variables, batch))
+    keys = split(jax.random.split(key, (space.num_variables, batch)), axis=1)
     untrained = jnp.broadcast_to(is_untrained(batch, untrained_every), keys.shape)
     return _walk(space, choose, (keys, untrained))
 
@@ -93,7 +94,8 @@ def _walk(space: OrderSpace, choose: Callable, inputs_of_choice: Any) -> Traject
 
     batch = jax.tree.leaves(inputs_of_choice)[0].shape[1]
     empty = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), start(space))
-    orders, inputs, shaped, log_weights, log_choice = jax.lax.scan(jax.vmap(one), empty, inputs_of_choice)[1]
+    steps = jax.lax.scan(jax.vmap(one), split(empty), inputs_of_choice)[1]
+    orders, inputs, shaped, log_weights, log_choice = steps
     return Trajectories(orders, inputs, shaped, log_weights.sum(0), *(logs.sum(0) for logs in log_choice))
 
 
@@ -220,4 +222,5 @@ def sample_orders(
         return paths.orders.T, paths.log_weights, mixture
 
     drawn = jax.lax.map(draw, jax.random.split(key, num_batches))
+    drawn = gathered(drawn)
     return jax.tree.map(lambda leaf: leaf.reshape(batch * num_batches, *leaf.shape[2:]), drawn)

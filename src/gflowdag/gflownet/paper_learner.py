@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.devices import gathered, split
 from gflowdag.gflownet import edges
 from gflowdag.gflownet.edges import DAGState, EdgeSpace, Observation, Policy
 from gflowdag.gflownet.linear_transformer import LinearTransformer, Sizes
@@ -58,7 +59,8 @@ class PaperLearner(eqx.Module):
         count = self.num_environments
         environments = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), start)
         example = Transition(start.graph, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.float32))
-        memory = Memory(environments, empty_replay(example, self.capacity))
+        replay = empty_replay(example, self.capacity)
+        memory = Memory(split(environments), replay._replace(items=split(replay.items)))
 
         def random_step(i: Array | int, memory: Memory) -> Memory:
             return self._collect(edges.uniform_policy, memory, jax.random.fold_in(prefill_key, i), 0.0)
@@ -73,7 +75,8 @@ class PaperLearner(eqx.Module):
         grown = jnp.minimum(step.astype(jnp.float32) / self.exploration_iterations, 1.0)
         exploration = 1.0 - (1.0 - self.min_exploration) * grown
         memory = jax.lax.stop_gradient(self._collect(params, memory, collect_key, exploration))
-        batch = draw_items(memory.replay, replay_key, self.batch_size)
+        # Rows are fetched where they lie and only then shared out: the buffer itself is never gathered.
+        batch = split(gathered(draw_items(memory.replay, replay_key, self.batch_size)))
         residual = jax.vmap(lambda transition: residual_of(self.space, params, target, transition))(batch)
         edges_now = memory.environments.graph.num_edges.astype(jnp.float32).mean()
         return huber(residual).mean(), (memory, {"exploration": exploration, "edges": edges_now})
@@ -95,7 +98,7 @@ class PaperLearner(eqx.Module):
             after = jax.tree.map(lambda new, old: jnp.where(stops, old, new), after, edges.start(self.space))
             return after, transition, ~stops
 
-        keys = jax.random.split(key, self.num_environments)
+        keys = split(jax.random.split(key, self.num_environments))
         environments, transitions, keep = jax.vmap(one)(memory.environments, keys)
         return Memory(environments, store(memory.replay, transitions, keep))
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.devices import gathered, split
 from gflowdag.gflownet.edges import (
     DAGState,
     EdgeSpace,
@@ -70,14 +71,14 @@ def rollout(
 
     def body(carry):
         t, states, done, record = carry
-        keys = jax.random.split(jax.random.fold_in(key, t), batch)
+        keys = split(jax.random.split(jax.random.fold_in(key, t), batch))
         states, done, row = jax.vmap(decide)(states, done, keys, sharpness)
         return t + 1, states, done, jax.tree.map(lambda rows, row: rows.at[t].set(row), record, row)
 
     states, done = _starts(space, batch)
     row = jax.eval_shape(jax.vmap(decide), states, done, jax.random.split(key, batch), sharpness)[2]
     record = jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape), leaf.dtype), row)
-    carry = (0, states, done, record)
+    carry = (0, states, done, split(record, axis=1))
     return jax.lax.while_loop(lambda carry: (carry[0] < steps) & ~carry[2].all(), body, carry)[3]
 
 
@@ -94,7 +95,7 @@ def draw(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
 
     def body(carry):
         t, states, done, arrived, ratio = carry
-        keys = jax.random.split(jax.random.fold_in(key, t), batch)
+        keys = split(jax.random.split(jax.random.fold_in(key, t), batch))
         return t + 1, *jax.vmap(decide)(states, done, arrived, ratio, keys)
 
     states, done = _starts(space, batch)
@@ -120,12 +121,14 @@ def sample_dags(
     return jax.tree.map(lambda *parts: jnp.concatenate(parts)[:num_samples], *batches)
 
 
-_draw_batch = eqx.filter_jit(draw)
+@eqx.filter_jit
+def _draw_batch(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
+    return gathered(draw(space, policy, key, batch))
 
 
 def _starts(space: EdgeSpace, batch: int) -> tuple[DAGState, Array]:
     states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), start(space))
-    return states, jnp.zeros(batch, bool)
+    return split(states), split(jnp.zeros(batch, bool))
 
 
 def _apply(space: EdgeSpace, state: DAGState, done: Array, action: Array) -> tuple[DAGState, Array]:

@@ -5,6 +5,9 @@ loop over iterations runs inside one compiled `while`; the host sees it once a s
 progress, to write a checkpoint and to stop a run that has diverged. Every iteration's randomness is
 `fold_in(key, step)`, so the result depends on the seed and the number of iterations alone, not on where the
 run was cut into chunks.
+
+Inside `devices.data_parallel` the learner's batch is split over the devices and the parameters are copies;
+several processes run this loop in step, with the clock of the first.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ import numpy as np
 import optax
 from jax import Array
 
+from gflowdag.devices import gathered, layout, replicated
 from gflowdag.errors import TrainingError
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint, truncate_metrics
+from gflowdag.processes import agreed, is_leader
 from gflowdag.progress import Progress, silent
 
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a budget run that has not yet chosen its last iteration
@@ -119,6 +124,7 @@ def train(
     started = time.perf_counter()
     optimizer = optimizer or optax.chain(optax.clip_by_global_norm(options.clip), optax.scale_by_adam())
     init_key, loop_key = jax.random.split(key)
+    learner = replicated(learner)
 
     state = _fresh_state(learner, optimizer, init_key, iterations or _OPEN_END)
     arrays, static = eqx.partition(state, eqx.is_array)
@@ -128,7 +134,7 @@ def train(
 
     clock = _Clock(started, options)
     history: list[dict[str, float]] = []
-    saved_at, limit = time.perf_counter(), math.inf
+    saved_at, limit = clock.seconds, math.inf
     step, horizon = int(arrays.step), int(arrays.horizon)
     try:
         while step < horizon:
@@ -144,7 +150,7 @@ def train(
                 raise TrainingError(_divergence_message(figures["loss"], step, folder))
 
             history.append({"step": step, "seconds": clock.seconds, **figures})
-            if folder is not None:
+            if folder is not None and is_leader():
                 append_metrics(folder, history[-1])
             _report(progress, clock, step, horizon, budget, figures)
             if callback is not None:
@@ -157,15 +163,16 @@ def train(
                 horizon = max(step + 1, math.ceil(step / (1 - options.cooldown)))
                 arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
             if folder is not None and (
-                step >= horizon or time.perf_counter() - saved_at > options.checkpoint_seconds
+                step >= horizon or clock.seconds - saved_at > options.checkpoint_seconds
             ):
                 save_checkpoint(folder, arrays, fingerprint)
-                saved_at = time.perf_counter()
+                saved_at = clock.seconds
     except KeyboardInterrupt:
-        if folder is not None and not arrays.step.is_deleted():  # else it was donated to a chunk just begun
+        # Not if it was donated to a chunk just begun, nor if other processes hold a part of it.
+        if folder is not None and not arrays.step.is_deleted() and jax.process_count() == 1:
             save_checkpoint(folder, arrays, fingerprint)
         raise
-    return Trained(eqx.combine(arrays.params, static.params), step, clock.seconds, history)
+    return Trained(eqx.combine(arrays.params, static.params), step, time.perf_counter() - started, history)
 
 
 def learning_rate(step: Array, horizon: Array, options: Options) -> Array:
@@ -177,7 +184,11 @@ def learning_rate(step: Array, horizon: Array, options: Options) -> Array:
 
 
 def _fresh_state(learner: Learner, optimizer: Any, key: Array, horizon: int) -> TrainState:
-    params, memory = eqx.filter_jit(lambda learner, key: learner.init(key))(learner, key)
+    def init(learner: Learner, key: Array) -> tuple[Any, Any]:
+        params, memory = learner.init(key)
+        return gathered(params), memory
+
+    params, memory = eqx.filter_jit(init)(learner, key)
     # The loop's buffers are donated, so no two leaves of the state may share one: hence the copies.
     target = jax.tree.map(lambda leaf: leaf.copy() if eqx.is_array(leaf) else leaf, params)
     opt_state = jax.tree.map(
@@ -211,7 +222,8 @@ def _compile(learner, static, optimizer, options: Options, arrays, loop_key: Arr
         arrays, sums = jax.lax.fori_loop(0, size, body, (arrays, zeros))
         return arrays, jax.tree.map(lambda total: total / size, sums)
 
-    compiled = jax.jit(chunk, donate_argnums=2).lower(learner_arrays, loop_key, arrays, np.int32(1)).compile()
+    jitted = jax.jit(chunk, donate_argnums=2, out_shardings=(layout(arrays), None))
+    compiled = jitted.lower(learner_arrays, loop_key, arrays, np.int32(1)).compile()
     return lambda arrays, size: compiled(learner_arrays, loop_key, arrays, size)
 
 
@@ -238,16 +250,18 @@ def step(
 
 
 class _Clock:
-    """Wall-clock time of a run, and from it the size of the next chunk."""
+    """Wall-clock time of a run as of the last look, and from it the size of the next chunk.
+
+    All processes look at the clock of the first, so that they choose the same sizes.
+    """
 
     def __init__(self, started: float, options: Options):
         self._started, self._options = started, options
-        self._previous = time.perf_counter()
         self._size, self.iterations_per_second = 1, 0.0
+        self.seconds = self._look()
 
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._started
+    def _look(self) -> float:
+        return float(agreed(time.perf_counter() - self._started))
 
     def chunk_size(self, remaining: int, budget: float | None) -> int:
         wanted = self._options.chunk_seconds
@@ -257,9 +271,9 @@ class _Clock:
         return int(min(max(size, 1), 8 * self._size, remaining))
 
     def chunk_done(self, size: int) -> None:
-        now = time.perf_counter()
-        self.iterations_per_second = size / max(now - self._previous, 1e-6)
-        self._previous, self._size = now, size
+        now = self._look()
+        self.iterations_per_second = size / max(now - self.seconds, 1e-6)
+        self.seconds, self._size = now, size
 
 
 def _prepare_folder(folder: Path, arrays, resume: bool, fingerprint: str, iterations: int | None):
@@ -272,7 +286,8 @@ def _prepare_folder(folder: Path, arrays, resume: bool, fingerprint: str, iterat
                 f"the run in {folder} was planned for {int(arrays.horizon)} iterations, not {iterations}: "
                 "resume it with the same number, or start a new run"
             )
-    truncate_metrics(folder, int(arrays.step))
+    if is_leader():
+        truncate_metrics(folder, int(arrays.step))
     return arrays
 
 
