@@ -25,25 +25,30 @@ AXIS = "batch"
 T = TypeVar("T")
 
 
-@contextmanager
-def data_parallel(devices: int | str | None, **batches: int) -> Iterator[None]:
-    """A block in which batches are split over devices.
+def count_devices(devices: int | str | None, **batches: int) -> int:
+    """The number of devices that share the work.
 
     Args:
-        devices: how many; `"all"`: those of all processes; None: one, but all where there are several
-            processes.
+        devices: how many the user wants; `"all"`: those of all processes; None: one, but all where there are
+            several processes.
         batches: sizes that the devices have to share evenly, under the names that the user knows them by.
 
     Raises:
         DeviceError: there are fewer devices, or they cannot share a batch evenly.
     """
-    count = _count(devices)
+    count = _available(devices)
     for name, size in batches.items():
         if size % count:
             raise DeviceError(
                 f"{count} devices cannot share a {name} of {size} evenly: "
                 f"set it to a multiple of {count}, for example {count * -(-size // count)}"
             )
+    return count
+
+
+@contextmanager
+def data_parallel(count: int) -> Iterator[None]:
+    """A block in which batches are split over the first `count` devices; see `count_devices`."""
     if count == 1:
         yield
         return
@@ -105,7 +110,7 @@ def _on_arrays(function: Callable[[Array], Array], tree: T) -> T:
     return jax.tree.map(lambda leaf: function(leaf) if eqx.is_array(leaf) else leaf, tree)
 
 
-def _count(devices: int | str | None) -> int:
+def _available(devices: int | str | None) -> int:
     visible, processes = len(jax.devices()), jax.process_count()
     if devices == "all" or (devices is None and processes > 1):
         return visible

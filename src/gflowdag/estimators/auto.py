@@ -37,6 +37,7 @@ class AutoPosterior(StructureLearner):
         verbose: show progress.
         iterations: training steps, where something is trained.
         budget: seconds of training instead.
+        devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
     """
@@ -56,6 +57,7 @@ class AutoPosterior(StructureLearner):
         verbose: bool = False,
         iterations: int | None = None,
         budget: float | None = None,
+        devices: int | str | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
     ) -> None:
@@ -70,6 +72,7 @@ class AutoPosterior(StructureLearner):
         )
         self.iterations = iterations
         self.budget = budget
+        self.devices = devices
         self.folder = folder
         self.resume = resume
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from gflowdag.data import Knowledge
+from gflowdag.devices import count_devices, data_parallel
 from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.order_verdict import restricted_verdict
@@ -60,6 +61,7 @@ class OrderGFlowNet(StructureLearner):
         chain_steps: steps of order MCMC, where there are more variables than a dense table takes; the
             network then starts by learning from its orders.
         num_chains: chains of order MCMC side by side.
+        devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
     """
@@ -85,6 +87,7 @@ class OrderGFlowNet(StructureLearner):
         learning_rate: float = 1e-3,
         chain_steps: int = 3000,
         num_chains: int = 64,
+        devices: int | str | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
     ) -> None:
@@ -106,11 +109,13 @@ class OrderGFlowNet(StructureLearner):
         self.learning_rate = learning_rate
         self.chain_steps = chain_steps
         self.num_chains = num_chains
+        self.devices = devices
         self.folder = folder
         self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         phases = _Phases()
+        num_devices = count_devices(self.devices, batch_size=self.batch_size)
         problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
         phases.done("tables")
         if problem.is_dense:
@@ -122,24 +127,31 @@ class OrderGFlowNet(StructureLearner):
         chain_key, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
         learner = self._learner(space, chain_key, progress)
         phases.done("chains")
-        trained = train(
-            learner,
-            train_key,
-            iterations=1000 if self.iterations is None and self.budget is None else self.iterations,
-            budget=self.budget,
-            options=Options(learning_rate=self.learning_rate),
-            folder=self.folder,
-            resume=self.resume,
-            fingerprint=self._fingerprint(
-                score, seed, self.batch_size, self.width, self.depth, self.learning_rate, self.num_candidates
-            ),
-            progress=progress,
-        )
-        phases.done("training")
-        num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // _SAMPLING_BATCH)
-        every = _untrained_every(space)
-        drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches, every)
-        orders, log_weights, log_mixture = map(np.asarray, drawn)
+        with data_parallel(num_devices):
+            trained = train(
+                learner,
+                train_key,
+                iterations=1000 if self.iterations is None and self.budget is None else self.iterations,
+                budget=self.budget,
+                options=Options(learning_rate=self.learning_rate),
+                folder=self.folder,
+                resume=self.resume,
+                fingerprint=self._fingerprint(
+                    score,
+                    seed,
+                    self.batch_size,
+                    self.width,
+                    self.depth,
+                    self.learning_rate,
+                    self.num_candidates,
+                ),
+                progress=progress,
+            )
+            phases.done("training")
+            num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // _SAMPLING_BATCH)
+            every = _untrained_every(space)
+            drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches, every)
+            orders, log_weights, log_mixture = map(np.asarray, drawn)
         phases.done("sampling")
         rng = np.random.default_rng(seed)
         posterior = weighted_posterior(
