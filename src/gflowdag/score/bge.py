@@ -81,7 +81,7 @@ class BGe(MarginalLikelihood):
         )
 
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        log_determinants = _log_minors(self.scatter[group], np.ascontiguousarray(subsets, bool), self.scale)
+        log_determinants = log_minors(self.scatter[group], np.ascontiguousarray(subsets, bool), self.scale)
         return self._from_log_determinants(group, subsets.sum(axis=1), log_determinants)
 
     def all_log_marginals(
@@ -155,7 +155,7 @@ def _all_log_minors(matrix, floor):
 
 
 @njit(cache=True, nogil=True)
-def _log_minors(matrix, subsets, floor):
+def log_minors(matrix, subsets, floor):
     """Log determinants of the principal minors `subsets`, bool [m, d] -> [m], by Cholesky factors."""
     m, d = subsets.shape
     out = np.empty(m)
