@@ -29,7 +29,6 @@ class _Bootstrap(StructureLearner):
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         if self.num_bootstraps < 1:
             raise GFlowDAGError(f"num_bootstraps must be 1 or more, got {self.num_bootstraps}")
-        import_causal_learn("graph")  # say here, not in the workers, that it is missing
         found = bootstrap.run(
             self._search(score),
             self._data.values,
@@ -91,11 +90,12 @@ class _Bootstrap(StructureLearner):
 
 
 class BootstrapGES(_Bootstrap):
-    """Greedy equivalence search on resampled rows (Friedman et al. 1999), by causal-learn.
+    """Greedy equivalence search (Chickering 2002) on resampled rows (Friedman et al. 1999).
 
     Each data set gives an equivalence class, of which members are drawn uniformly. Continuous data are scored
     by the Gaussian BIC, discrete data by BDeu, whatever `score` and `prior` say. The search cannot use
-    required or forbidden edges and refuses them; interventional data are refused too.
+    required or forbidden edges and refuses them; interventional data are refused too, and more than 62
+    variables.
 
     Args:
         num_bootstraps: number of resampled data sets.
@@ -190,6 +190,7 @@ class BootstrapPC(_Bootstrap):
     def _search(self, score: Score) -> bootstrap.Search:
         if not 0 < self.alpha < 1:
             raise GFlowDAGError(f"alpha is a significance level between 0 and 1, got {self.alpha}")
+        import_causal_learn("graph")  # say here, not in the workers, that it is missing
         required, forbidden, _ = score.constraints
         return partial(
             pc.search,
