@@ -1,8 +1,10 @@
 """DAG-GFlowNet: fidelity to the exact posterior, learning curves, speed and memory.
 
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
-`iterations=N`, `batch=N`; `networks=N` (five variables); `budget=SECONDS` (Sachs, twenty variables, rows);
-`fast_budget=SECONDS`, `paper_budget=SECONDS` (learning curves).
+`iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
+variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N` (five); `d=N` (rows);
+`preset=NAME` (Sachs, twenty, rows); `fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`,
+`paper_rate=X` (learning curves).
 """
 
 from __future__ import annotations
@@ -15,25 +17,24 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from scipy.special import softmax
 
 import problems
 from gflowdag import metrics
-from gflowdag.diagnostics import importance_summary
-from gflowdag.estimators.dag_gflownet import PRESETS
-from gflowdag.exact import reference
-from gflowdag.gflownet.edge_learner import EdgeLearner
+from gflowdag.estimators.dag_gflownet import PRESETS, DAGGFlowNet, weighted_posterior
+from gflowdag.estimators.witnesses import witness_log_weights
+from gflowdag.exact import Reference, reference
+from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import EdgeSpace, check_memory, edge_space
+from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory, edge_space
 from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
-from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
 from gflowdag.gflownet.trainer import Options as Optimisation
-from gflowdag.gflownet.trainer import Trained, train
+from gflowdag.gflownet.trainer import train
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.score import Score, make_score
 from harness import Options, Row, case, in_double_precision
@@ -47,7 +48,7 @@ FEATURES = {
 
 @case
 def dag_gflownet_five(options: Options) -> Iterator[Row]:
-    """d = 5, N = 100, ER1: divergence from the exact posterior and correlations, 20 networks at once."""
+    """d = 5, N = 100, ER1: divergence from the exact posterior and correlations, 20 networks."""
     yield from in_double_precision(_five, options)
 
 
@@ -64,16 +65,26 @@ def dag_gflownet_objectives(options: Options) -> Iterator[Row]:
 
 
 @case
+def dag_gflownet_collapse(options: Options) -> Iterator[Row]:
+    """A policy trained in haste on a peaked posterior, and whether the diagnostics notice."""
+    yield from in_double_precision(_collapse, options)
+
+
+@case
 def dag_gflownet_sachs(options: Options) -> Iterator[Row]:
     """Sachs, continuous and interventional."""
-    for problem in (problems.sachs_continuous(), problems.sachs_interventional(options.data)):
-        yield _against_exact(problem, options, default_iterations=4000)
+    kinds = {
+        "continuous": problems.sachs_continuous,
+        "interventional": lambda: problems.sachs_interventional(options.data),
+    }
+    for kind in [options.extra["data"]] if "data" in options.extra else kinds:
+        yield _against_exact(kinds[kind](), options, default_iterations=4000)
 
 
 @case
 def dag_gflownet_twenty(options: Options) -> Iterator[Row]:
     """d = 20, N = 100, raw and standardised."""
-    for standardize in (True, False):
+    for standardize in _scalings(options):
         problem = problems.linear_gaussian(8 if options.quick else 20, 100, 0, standardize=standardize)
         yield _against_exact(problem, options, default_iterations=6000)
 
@@ -81,7 +92,7 @@ def dag_gflownet_twenty(options: Options) -> Iterator[Row]:
 @case
 def dag_gflownet_rows(options: Options) -> Iterator[Row]:
     """N = 10², 10³, 10⁴ at d = 5 and 11, standardised: the paper's stated limitation."""
-    for d in (5,) if options.quick else (5, 11):
+    for d in (5,) if options.quick else (int(options.extra["d"]),) if "d" in options.extra else (5, 11):
         for rows in (100, 1000, 10_000):
             problem = problems.linear_gaussian(d, rows, 0, standardize=True)
             yield _against_exact(problem, options, default_iterations=2000 if d == 5 else 4000)
@@ -101,53 +112,54 @@ def _learner(space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner
     return EdgeLearner(space, batch_size=batch, width=default_width(d), **settings)
 
 
-def _iterations(options: Options, default: int) -> int:
-    return 30 if options.quick else int(options.extra.get("iterations", default))
+def _length(options: Options, default: int) -> dict[str, Any]:
+    """How long to train: the keyword `iterations` or `budget` of the trainer and of the estimator."""
+    if options.quick:
+        return {"iterations": 30}
+    if "budget" in options.extra:
+        return {"budget": float(options.extra["budget"])}
+    return {"iterations": int(options.extra.get("iterations", default))}
+
+
+def _scalings(options: Options) -> list[bool]:
+    """Whether to standardise, for each kind of data asked for."""
+    scalings = {"raw": False, "standardised": True}
+    return [scalings[options.extra["data"]]] if "data" in options.extra else list(scalings.values())
 
 
 def _five(options: Options) -> Iterator[Row]:
     count = 2 if options.quick else int(options.extra.get("networks", 20))
     graphs = all_dags(5)
-    for standardize in (False, True):
-        scores = [
-            make_score(problems.linear_gaussian(5, 100, seed, standardize=standardize).data)
-            for seed in range(count)
-        ]
-        spaces = [edge_space(score) for score in scores]
-        started = time.perf_counter()
-        trained = train(
-            Stacked([_learner(space, options) for space in spaces]),
-            jax.random.key(options.seed),
-            iterations=_iterations(options, PRESETS["fast"].iterations),
-            options=PRESETS["fast"].options,
-            optimizer=stacked_optimizer(
-                optax.chain(optax.clip_by_global_norm(PRESETS["fast"].options.clip), optax.scale_by_adam())
-            ),
-        )
-        seconds = time.perf_counter() - started
+    for standardize in _scalings(options):
+        data = "standardised" if standardize else "raw"
         points: dict[str, list[np.ndarray]] = {}
-        divergences = []
-        for index, (score, space) in enumerate(zip(scores, spaces, strict=True)):
-            policy = unstack(trained.params, index)
-            log_scores = score.log_score(graphs)
-            with np.errstate(divide="ignore"):
-                divergences.append(
-                    metrics.jsd(np.log(policy_distribution(space, policy, graphs)), log_scores)
-                )
-            samples = sample_dags(space, policy, jax.random.key(index), 10_000)
+        rows: list[Row] = []
+        for seed in range(count):
+            score = make_score(problems.linear_gaussian(5, 100, seed, standardize=standardize).data)
+            space, log_scores = edge_space(score), score.log_score(graphs)
+            trained = train(
+                _learner(space, options),
+                jax.random.key(options.seed),
+                **_length(options, PRESETS["fast"].iterations),
+                options=PRESETS["fast"].options,
+            )
+            samples = sample_dags(space, trained.params, jax.random.key(seed), 10_000)
             _add_points(points, graphs, softmax(log_scores), samples, _log_weights(score, samples))
-        correlations = {
-            f"r_{name}": float(np.corrcoef(*np.concatenate(values, axis=1))[0, 1])
-            for name, values in points.items()
-        }
+            divergence = _jsd(policy_distribution(space, trained.params, graphs), log_scores)
+            figures = {"iterations": trained.iterations, "seconds": trained.seconds, "jsd": divergence}
+            rows.append({"data": data, "network": seed, **figures})
+            yield rows[-1]
         yield {
-            "data": "standardised" if standardize else "raw",
-            "networks": count,
-            "iterations": trained.iterations,
-            "seconds_per_network": seconds / count,
-            "jsd_max": max(divergences),
-            "jsd_median": float(np.median(divergences)),
-            **correlations,
+            "data": data,
+            "network": f"all {count}",
+            **{
+                name: float(np.mean([row[name] for row in rows])) for name in ("iterations", "seconds", "jsd")
+            },
+            "jsd_max": max(row["jsd"] for row in rows),
+            **{
+                f"r_{name}": float(np.corrcoef(*np.concatenate(values, axis=1))[0, 1])
+                for name, values in points.items()
+            },
         }
 
 
@@ -170,7 +182,13 @@ def _curve(options: Options) -> Iterator[Row]:
     log_scores = score.log_score(graphs)
     off_diagonal = ~np.eye(5, dtype=bool)
     exact = np.tensordot(softmax(log_scores), graphs, axes=1)[off_diagonal]
-    learners = {"fast": _learner(space, options), "paper": PaperLearner(space)}
+    paper_batch = int(options.extra.get("paper_batch", PRESETS["paper"].batch_size))
+    learners = {"fast": _learner(space, options), "paper": PaperLearner(space, batch_size=paper_batch)}
+    rate = float(options.extra.get("paper_rate", PRESETS["paper"].options.learning_rate))
+    optimisation = {
+        "fast": PRESETS["fast"].options,
+        "paper": PRESETS["paper"].options._replace(learning_rate=rate),
+    }
     for preset, learner in learners.items():
         rows: list[Row] = []
         clock = {"started": time.perf_counter(), "evaluating": 0.0, "next": 0.0}
@@ -192,7 +210,7 @@ def _curve(options: Options) -> Iterator[Row]:
             learner,
             jax.random.key(options.seed),
             budget=15.0 if options.quick else float(options.extra.get(f"{preset}_budget", 180)),
-            options=PRESETS[preset].options,
+            options=optimisation[preset],
             callback=observe,
         )
         yield from rows
@@ -209,67 +227,101 @@ def _objectives(options: Options) -> Iterator[Row]:
         {"backward": "uniform"},
         {"exploration": 0.0},
     ]
+    exact = reference(score.dense_table(), options.references)
     for setting in settings:
         learner = _learner(space, options, **setting)
         trained = train(
             learner,
             jax.random.key(options.seed),
-            iterations=_iterations(options, 1000),
+            **_length(options, 1000),
             options=PRESETS["fast"].options,
         )
         learnt = policy_distribution(space, trained.params, graphs)
-        divergence = _jsd(learnt, log_scores)
-        changed = " ".join(f"{name}={value}" for name, value in setting.items()) or "default"
         yield {
-            "setting": changed,
+            "setting": " ".join(f"{name}={value}" for name, value in setting.items()) or "default",
             "iterations": trained.iterations,
             "seconds": trained.seconds,
-            "jsd": divergence,
+            "jsd": _jsd(learnt, log_scores),
+            **_fidelity(_posterior(score, space, trained.params, options), exact),
         }
 
 
-@double_precision
-def _against_exact(problem: problems.Problem, options: Options, *, default_iterations: int) -> Row:
-    """Train on one problem, sample 10,000 graphs, compare with the exact posterior."""
+def _collapse(options: Options) -> Iterator[Row]:
+    problem = problems.sachs_interventional(options.data)
     score = make_score(problem.data)
     space = edge_space(score)
-    trained = _train(space, options, default_iterations)
-    samples = sample_dags(space, trained.params, jax.random.key(1), 1000 if options.quick else 10_000)
     exact = reference(score.dense_table(), options.references)
-    log_weights = _log_weights(score, samples)
-    adjacency = np.asarray(samples.adjacency)
-    raw = adjacency.mean(axis=0)
-    weighted = np.tensordot(softmax(log_weights), adjacency, axes=1)
+    hasty = {"exploration": 0.0, "tempering": Tempering(spread=2.0, rate=0.03)}
+    for seed in range(1 if options.quick else 3):
+        trained = train(
+            _learner(space, options, **hasty),
+            jax.random.key(seed),
+            **_length(options, 1000),
+            options=PRESETS["fast"].options,
+        )
+        yield {
+            "problem": problem.name,
+            "seed": seed,
+            "iterations": trained.iterations,
+            "seconds": trained.seconds,
+            **_fidelity(_posterior(score, space, trained.params, options), exact),
+        }
+
+
+def _posterior(score: Score, space: EdgeSpace, policy: Policy, options: Options) -> Posterior:
+    """What the estimator makes of a policy."""
+    samples = sample_dags(space, policy, jax.random.key(1), 1000 if options.quick else 10_000)
+    witnesses = witness_log_weights(score, 1, 256, space, policy)
+    return weighted_posterior(score, samples, 1000, witnesses)
+
+
+def _fidelity(posterior: Posterior, exact: Reference) -> Row:
+    """Raw and weighted errors, and what the diagnostics say."""
+    details = posterior.details
+    beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
+    return {
+        **{
+            f"max_error_{name}": float(np.abs(belief - exact.edge_probabilities).max())
+            for name, belief in beliefs.items()
+        },
+        **{f"edges_{name}": float(belief.sum()) for name, belief in beliefs.items()},
+        "edges_exact": float(exact.edge_probabilities.sum()),
+        "log_evidence_difference": (posterior.log_evidence or np.nan) - exact.log_evidence,
+        "log_evidence_error": posterior.log_evidence_error,
+        **{name: details[name] for name in ("ess", "pareto_k", "unseen_share", "verdict")},
+    }
+
+
+def _against_exact(problem: problems.Problem, options: Options, *, default_iterations: int) -> Row:
+    """Fit one problem, sample 10,000 graphs, compare with the exact posterior."""
+    batch = options.extra.get("batch")
+    estimator = DAGGFlowNet(
+        preset=options.extra.get("preset", "fast"),
+        batch_size=int(batch) if batch else None,
+        num_weighted=1000 if options.quick else 10_000,
+        random_state=options.seed,
+        **_length(options, default_iterations),
+    )
+    started = time.perf_counter()
+    posterior = estimator.fit(problem.data).posterior_
+    seconds = time.perf_counter() - started
+    score = make_score(problem.data)
+    exact = reference(score.dense_table(), options.references)
+    details = posterior.details
     row: Row = {
         "problem": problem.name,
-        "iterations": trained.iterations,
-        "seconds": trained.seconds,
-        "max_error_raw": float(np.abs(raw - exact.edge_probabilities).max()),
-        "max_error_weighted": float(np.abs(weighted - exact.edge_probabilities).max()),
-        "edges_raw": float(raw.sum()),
-        "edges_weighted": float(weighted.sum()),
-        "edges_exact": float(exact.edge_probabilities.sum()),
-        **importance_summary(log_weights),
-        "log_evidence_exact": exact.log_evidence,
-        "exponent": trained.history[-1]["exponent"],
+        "preset": details["preset"],
+        "iterations": details["iterations"],
+        "seconds": seconds,
+        **_fidelity(posterior, exact),
     }
     if problem.truth is not None:
         truth = problem.truth.loc[list(score.names), list(score.names)].to_numpy()
-        for name, belief in (("raw", raw), ("weighted", weighted), ("exact", exact.edge_probabilities)):
+        beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
+        for name, belief in {**beliefs, "exact": exact.edge_probabilities}.items():
             row[f"e_shd_{name}"] = metrics.expected_shd(belief, truth)
             row[f"auroc_{name}"] = metrics.auroc(belief, truth)
     return row
-
-
-def _train(space: EdgeSpace, options: Options, default_iterations: int) -> Trained:
-    budget = None if options.quick else options.extra.get("budget")
-    return train(
-        _learner(space, options),
-        jax.random.key(options.seed),
-        iterations=None if budget else _iterations(options, default_iterations),
-        budget=float(budget) if budget else None,
-        options=PRESETS["fast"].options,
-    )
 
 
 def _jsd(probabilities: np.ndarray, log_scores: np.ndarray) -> float:
@@ -289,18 +341,18 @@ def _cost(d: int, options: Options) -> Row:
     space = edge_space(score)
     batch = int(options.extra.get("batch", 128 if d <= 20 else 32))
     learner = EdgeLearner(space, batch_size=batch, width=default_width(d))
-    iterations = _iterations(options, {5: 300, 10: 300, 20: 300}.get(d, 20))
+    iterations = 30 if options.quick else 300 if d <= 20 else 6
     trained = train(learner, jax.random.key(0), iterations=iterations, options=Optimisation())
     rows = trained.history
     middle = len(rows) // 2
     steps = rows[-1]["step"] - rows[middle - 1]["step"]
     elapsed = rows[-1]["seconds"] - rows[middle - 1]["seconds"]
     transitions = float(np.mean([row["edges"] + 1 for row in rows[middle:]])) * batch * steps
-    sample_batch = 1000 if d <= 20 else 100
+    sample_batch = 1000 if d <= 20 else batch
     draw = eqx.Partial(sample_dags, space, trained.params, num_samples=sample_batch, batch=sample_batch)
     draw(jax.random.key(1))  # compiles
     started = time.perf_counter()
-    samples = [draw(jax.random.key(i)) for i in range(2, 6)]
+    samples = [draw(jax.random.key(i)) for i in range(2, 6 if d <= 20 else 3)]
     seconds = (time.perf_counter() - started) / len(samples)
     edges = float(jnp.stack([s.num_steps for s in samples]).mean())
     return {

@@ -63,6 +63,8 @@ def test_estimator_is_reproducible_and_keeps_to_knowledge(tmp_path):
         "batch_size": 16,
         "knowledge": KNOWLEDGE,
         "num_samples": 200,
+        "num_weighted": 1000,
+        "num_witnesses": 32,
         "random_state": 3,
     }
     first = DAGGFlowNet(**settings).fit(frame).posterior_
@@ -76,6 +78,7 @@ def test_estimator_is_reproducible_and_keeps_to_knowledge(tmp_path):
     assert first.samples.sum(axis=1).max() <= 2
     assert first.details["iterations"] == 60
     assert {"verdict", "explanation", "ess", "pareto_k", "raw_edge_probabilities"} <= set(first.details)
+    assert 0.0 <= first.details["unseen_share"] <= 1.0
 
 
 def test_estimator_refuses_what_it_does_not_know():
@@ -86,3 +89,5 @@ def test_estimator_refuses_what_it_does_not_know():
         DAGGFlowNet(objective="none").fit(frame)
     with pytest.raises(GFlowDAGError, match="detailed balance"):
         DAGGFlowNet(preset="paper", objective="trajectory").fit(frame)
+    with pytest.raises(GFlowDAGError, match="likelihood"):
+        DAGGFlowNet(preset="chains", objective="trajectory").fit(frame)

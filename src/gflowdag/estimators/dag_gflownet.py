@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from scipy.special import softmax
 
 from gflowdag.data import Knowledge
-from gflowdag.diagnostics import importance_summary, importance_verdict, weights_vouch
+from gflowdag.devices import count_devices, data_parallel
+from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.witnesses import heard, order_chains, unseen_share, witness_log_weights
+from gflowdag.gflownet.edge_cloning import EdgeCloning
 from gflowdag.gflownet.edge_learner import EdgeLearner
 from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import check_memory, edge_space
+from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory, edge_space
 from gflowdag.gflownet.objectives import OBJECTIVES
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
@@ -24,7 +30,7 @@ from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
 
-_NUM_WEIGHTED = 10_000  # graphs behind the evidence, the diagnostics and the edge marginals
+_NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
 
 
 class Preset(NamedTuple):
@@ -41,6 +47,7 @@ PRESETS = {
     "paper": Preset(
         100_000, 32, Options(learning_rate=1e-5, warmup=1, clip=np.inf, target_period=1000, cooldown=0.0)
     ),
+    "chains": Preset(10_000, 2048, Options(learning_rate=1e-3)),
 }
 
 
@@ -59,13 +66,19 @@ class DAGGFlowNet(StructureLearner):
         num_samples: number of graphs to return.
         random_state: seed; the same seed and iterations give the same samples.
         verbose: show progress.
-        preset: `"fast"` (default) or `"paper"`, the network and recipe of the paper.
+        preset: `"fast"` (default), `"paper"`, the network and recipe of the paper, or `"chains"`, maximum
+            likelihood on the graphs of Markov chains over orders, for more than a dozen variables.
         iterations: training steps; by default those of the preset.
         budget: seconds of training instead.
         objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
             one of `paper`).
-        batch_size: trajectories (`fast`) or transitions (`paper`) in a training step.
+        batch_size: trajectories (`fast`), transitions (`paper`) or states (`chains`) in a training step.
         learning_rate: of Adam.
+        num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
+        sampling_batch: graphs that are drawn side by side.
+        num_witnesses: graphs of short Markov chains over orders, on which the policy is tested for what it
+            never draws itself; 0 for no such test.
+        devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
     """
@@ -88,6 +101,10 @@ class DAGGFlowNet(StructureLearner):
         objective: str | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        num_weighted: int = 10_000,
+        sampling_batch: int = 1000,
+        num_witnesses: int = 256,
+        devices: int | str | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
     ) -> None:
@@ -106,30 +123,48 @@ class DAGGFlowNet(StructureLearner):
         self.objective = objective
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.num_weighted = num_weighted
+        self.sampling_batch = sampling_batch
+        self.num_witnesses = num_witnesses
+        self.devices = devices
         self.folder = folder
         self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         preset = self._preset()
-        learner = self._learner(score, preset)
+        num_devices = count_devices(self.devices, batch_size=preset.batch_size)
+        if self.preset == "chains":
+            learner = self._pupil(score, preset, seed, progress)
+        else:
+            learner = self._learner(score, preset)
         train_key, sample_key = jax.random.split(jax.random.key(seed))
-        trained = train(
-            learner,
-            train_key,
-            iterations=preset.iterations if self.budget is None else None,
-            budget=self.budget,
-            options=preset.options,
-            folder=self.folder,
-            resume=self.resume,
-            fingerprint=self._fingerprint(
-                score, seed, self.preset, self.objective, self.batch_size, self.learning_rate
-            ),
-            progress=progress,
-        )
-        samples = sample_dags(learner.space, trained.params, sample_key, max(_NUM_WEIGHTED, self.num_samples))
-        posterior = weighted_posterior(score, samples, self.num_samples)
-        posterior.details.update(preset=self.preset, iterations=trained.iterations)  # pyright: ignore
-        return posterior
+        with data_parallel(num_devices):
+            trained = train(
+                learner,
+                train_key,
+                iterations=preset.iterations if self.budget is None else None,
+                budget=self.budget,
+                options=preset.options,
+                folder=self.folder,
+                resume=self.resume,
+                fingerprint=self._fingerprint(
+                    score, seed, self.preset, self.objective, self.batch_size, self.learning_rate
+                ),
+                progress=progress,
+            )
+            return self._posterior(score, seed, learner.space, trained.params, sample_key, trained.iterations)
+
+    def _posterior(
+        self, score: Score, seed: int, space: EdgeSpace, policy: Policy, key: Array, iterations: int
+    ) -> Posterior:
+        """What a trained policy says, and what witnesses say about it."""
+        count = max(self.num_weighted, self.num_samples)
+        samples = sample_dags(space, policy, key, count, batch=min(self.sampling_batch, count))
+        # Another seed than that of the chains that may have taught the policy.
+        witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
+        posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
+        figures = {"preset": self.preset, "iterations": iterations}
+        return replace(posterior, details={**posterior.details, **figures})
 
     def _preset(self) -> Preset:
         """The preset with what the user set in its place."""
@@ -155,12 +190,31 @@ class DAGGFlowNet(StructureLearner):
             edge_space(score), batch_size=preset.batch_size, objective=objective, width=default_width(d)
         )
 
+    def _pupil(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
+        """A learner with the graphs of Markov chains to learn from."""
+        if self.objective is not None:
+            raise GFlowDAGError("the preset `chains` maximises a likelihood: leave objective out")
+        chains = order_chains(score, seed, _NUM_TAUGHT, num_chains=256, iterations=3000, progress=progress)
+        return EdgeCloning(
+            edge_space(score),
+            jnp.asarray(chains.samples),
+            jnp.asarray(chains.log_scores),
+            batch_size=preset.batch_size,
+            width=default_width(score.num_variables),
+        )
 
-def weighted_posterior(score: Score, samples: Samples, num_samples: int) -> Posterior:
+
+def weighted_posterior(score: Score, samples: Samples, num_samples: int, witnesses: np.ndarray) -> Posterior:
     """The posterior behind sampled trajectories.
 
     Raw and weighted edge marginals are both in the details. The weights are used where they vouch for
     themselves; otherwise the samples count alike and the verdict says so.
+
+    Args:
+        score: of the graphs.
+        samples: ends of the policy's trajectories.
+        num_samples: how many of them to return.
+        witnesses: log importance weights of graphs that the policy did not draw, float64 [m]; may be empty.
     """
     graphs = np.asarray(samples.adjacency)
     start = score.constraints.required[None]
@@ -169,11 +223,14 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int) -> Post
     summary = importance_summary(log_weights)
     raw = graphs.mean(axis=0)
     weighted = np.tensordot(softmax(log_weights), graphs, axes=1)
-    trusted = weights_vouch(summary["ess"], summary["pareto_k"])
+    unseen = unseen_share(log_weights, witnesses) if len(witnesses) else 0.0
+    verdict = heard(importance_verdict(summary), unseen)
+    trusted = verdict["verdict"] == "trusted"
     details = {
-        **importance_verdict(summary),
+        **verdict,
         "ess": summary["ess"],
         "pareto_k": summary["pareto_k"],
+        "unseen_share": unseen if len(witnesses) else None,
         "raw_edge_probabilities": raw,
         "weighted_edge_probabilities": weighted,
         "mean_edges": float(graphs.sum(axis=(1, 2)).mean()),

@@ -13,8 +13,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.estimators.dag_gflownet import Preset
-from gflowdag.experiments.brief import BriefDAGGFlowNet
+from gflowdag.estimators.dag_gflownet import DAGGFlowNet, Preset
 from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.edge_policy import PairPolicy, default_width
 from gflowdag.gflownet.edges import Observation, check_memory, edge_space
@@ -40,13 +39,13 @@ class BlindLearner(EdgeLearner):
         return BlindPolicy(policy), memory
 
 
-class PartlyRemedied(BriefDAGGFlowNet):
+class PartlyRemedied(DAGGFlowNet):
     """The preset `fast` with one of the remedies, or none.
 
     Args:
         temperature_schedule: temper the reward at first.
         reparametrised: give the policy the deltas, as inputs and in its logits.
-        options: of `BriefDAGGFlowNet`.
+        options: of `DAGGFlowNet`.
     """
 
     def __init__(self, *, temperature_schedule: bool, reparametrised: bool, **options: Any) -> None:

@@ -90,5 +90,5 @@ class PairPolicy(eqx.Module):
 
 
 def default_width(num_variables: int) -> int:
-    """Hidden width: 256 up to about a dozen variables, then 512."""
-    return 256 if num_variables <= 12 else 512
+    """Hidden width: 128 for a handful of variables, 256 up to about a dozen, then 512."""
+    return 128 if num_variables <= 6 else 256 if num_variables <= 12 else 512

@@ -85,8 +85,13 @@ def edge_space(score: Score) -> EdgeSpace:
 
 def start(space: EdgeSpace) -> DAGState:
     """The DAG of the required edges."""
-    graph = incremental.from_adjacency(space.required)
-    return DAGState(graph, space.deltas.init(space.required), jnp.zeros((), jnp.float64))
+    return state_of(space, space.required)
+
+
+def state_of(space: EdgeSpace, adjacency: Array) -> DAGState:
+    """A given DAG, bool [d, d]; its gain counts from here."""
+    graph = incremental.from_adjacency(adjacency)
+    return DAGState(graph, space.deltas.init(adjacency), jnp.zeros((), jnp.float64))
 
 
 def legal_edges(space: EdgeSpace, graph: EdgeState) -> Array:
@@ -127,6 +132,17 @@ def add_edge(space: EdgeSpace, state: DAGState, edge: Array) -> DAGState:
     return DAGState(
         incremental.add_edge(state.graph, source, target),
         space.deltas.add(state.scores, source, target),
+        state.gain + delta,
+    )
+
+
+def remove_edge(space: EdgeSpace, state: DAGState, edge: Array) -> DAGState:
+    """Take back the edge with flat index `edge`; the closure is computed anew, in O(d³)."""
+    source, target = jnp.divmod(edge, space.num_variables)
+    delta = space.deltas.all_removals(state.scores)[source, target]
+    return DAGState(
+        incremental.from_adjacency(state.graph.adjacency.at[source, target].set(False)),
+        space.deltas.remove(state.scores, source, target),
         state.gain + delta,
     )
 

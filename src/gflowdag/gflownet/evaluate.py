@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.gflownet.edges import NEVER, DAGState, EdgeSpace, Policy, observe
-from gflowdag.graph.incremental import from_adjacency
+from gflowdag.gflownet.edges import NEVER, EdgeSpace, Policy, observe, state_of
 
 _BATCH = 2048
 
@@ -48,10 +47,7 @@ def _decisions(space: EdgeSpace, policy: Policy, graphs: NDArray[np.bool_]) -> t
     @eqx.filter_jit
     def decide(space: EdgeSpace, policy: Policy, batch):
         def one(adjacency):
-            state = DAGState(
-                from_adjacency(adjacency), space.deltas.init(adjacency), jnp.zeros((), jnp.float64)
-            )
-            return policy(observe(space, state, jnp.ones((), jnp.float32)))[:2]
+            return policy(observe(space, state_of(space, adjacency), jnp.ones((), jnp.float32)))[:2]
 
         return jax.vmap(one)(batch)
 

@@ -1,0 +1,65 @@
+"""Graphs of another sampler that testify whether a policy knows the whole posterior.
+
+The importance weights of a policy's own samples are blind to what it never draws: a policy that has settled
+on a wrong graph gives all its samples the same weight. Short Markov chains over orders know nothing of the
+policy. Their graphs, walked back to the start, carry weights on the same scale; where these lie beyond all
+that the policy has seen in its own samples, there is a part of the posterior that it does not visit.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from gflowdag.estimators.order_mcmc import OrderMCMC
+from gflowdag.gflownet.edges import EdgeSpace, Policy
+from gflowdag.gflownet.retrace import retrace
+from gflowdag.posterior import Posterior
+from gflowdag.progress import Progress, silent
+from gflowdag.score import Score
+
+_BEYOND = 1.0  # nats above the policy's largest weight from which on a graph counts as unseen
+_TOLERATED = 0.05  # share of unseen graphs; with a Pareto k of 0.7 a few per cent lie beyond 10,000 samples
+
+
+def order_chains(
+    score: Score, seed: int, num_graphs: int, *, num_chains: int, iterations: int, progress: Progress = silent
+) -> Posterior:
+    """Graphs from Markov chains over orders, with parent sets drawn exactly."""
+    chains = OrderMCMC(num_samples=num_graphs, num_chains=num_chains, iterations=iterations)
+    return chains._infer(score, seed, progress)
+
+
+def witness_log_weights(
+    score: Score, seed: int, num_witnesses: int, space: EdgeSpace, policy: Policy
+) -> NDArray[np.float64]:
+    """Log importance weights of graphs that the policy did not draw, [num_witnesses]."""
+    if not num_witnesses:
+        return np.zeros(0)
+    chains = order_chains(score, seed, num_witnesses, num_chains=16, iterations=600)
+    log_ratio = retrace(space, policy, jax.random.key(seed), jnp.asarray(chains.samples))
+    return chains.log_scores + np.asarray(log_ratio)
+
+
+def unseen_share(own: NDArray[np.float64], witnesses: NDArray[np.float64]) -> float:
+    """Share of witnesses that the policy draws far more rarely than anything in its own samples.
+
+    Args:
+        own: log importance weights of the policy's samples, [n].
+        witnesses: those of graphs from elsewhere, [m].
+    """
+    return float((witnesses > own.max() + _BEYOND).mean())
+
+
+def heard(verdict: dict[str, str], unseen: float) -> dict[str, str]:
+    """`verdict` and `explanation` after the witnesses were heard."""
+    if unseen <= _TOLERATED:
+        return verdict
+    return {
+        "verdict": "not converged",
+        "explanation": f"{unseen:.0%} of the graphs that Markov chains over orders visit are all but unknown "
+        "to the policy: it has settled on a part of the posterior, or the chains have strayed. "
+        "Train longer or use another method.",
+    }

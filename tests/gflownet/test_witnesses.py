@@ -1,0 +1,56 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from exact_flows import exact_policy, posterior, problem
+
+from gflowdag.data import Knowledge
+from gflowdag.estimators.dag_gflownet import weighted_posterior
+from gflowdag.estimators.witnesses import unseen_share, witness_log_weights
+from gflowdag.gflownet.retrace import retrace
+from gflowdag.gflownet.rollout import sample_dags
+
+
+@pytest.mark.parametrize("knowledge", [None, Knowledge(required=[("X2", "X3")])])
+def test_every_way_back_from_every_graph_weighs_the_evidence_under_the_exact_flows(knowledge):
+    with jax.enable_x64(True):
+        score, space = problem(3, knowledge)
+        graphs, probabilities, log_evidence = posterior(score)
+        graphs = graphs[probabilities > 0]
+        log_ratio = retrace(space, exact_policy(score), jax.random.key(0), jnp.asarray(graphs))
+    # float32 log probabilities of up to a hundred nats
+    np.testing.assert_allclose(score.log_score(graphs) + np.asarray(log_ratio), log_evidence, atol=1e-4)
+
+
+def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():
+    without_edge = Knowledge(forbidden=[("X1", "X2")])
+    with jax.enable_x64(True):
+        score, space = problem(3)
+        collapsed = exact_policy(problem(3, without_edge)[0])  # right, but for one edge that it never adds
+        samples = sample_dags(space, collapsed, jax.random.key(0), 2000)
+        witnesses = witness_log_weights(score, 0, 256, space, collapsed)
+    graphs, probabilities, log_evidence = posterior(score)
+    forgotten = probabilities[graphs[:, 0, 1]].sum()
+
+    alone = weighted_posterior(score, samples, 1000, np.zeros(0))
+    assert alone.details["verdict"] == "trusted"
+    assert alone.details["ess"] > 0.999
+    assert log_evidence - alone.log_evidence > 0.1
+
+    heard = weighted_posterior(score, samples, 1000, witnesses)
+    assert heard.details["verdict"] == "not converged"
+    # four standard errors of a share in 256 graphs, which the chains do not draw independently
+    assert abs(heard.details["unseen_share"] - forgotten) < 0.15
+
+
+def test_witnesses_find_nothing_against_the_exact_flows():
+    with jax.enable_x64(True):
+        score, space = problem(3)
+        samples = sample_dags(space, exact_policy(score), jax.random.key(0), 2000)
+        witnesses = witness_log_weights(score, 0, 256, space, exact_policy(score))
+    assert weighted_posterior(score, samples, 1000, witnesses).details["unseen_share"] == 0.0
+
+
+def test_a_witness_counts_only_beyond_the_largest_of_the_own_weights():
+    own = np.array([0.0, 1.0, -3.0])
+    assert unseen_share(own, np.array([-50.0, 0.0, 1.9, 2.1])) == 0.25
