@@ -75,7 +75,7 @@ def run_bench(
         if task.name not in measured:
             row = measure_apart(task, out.parent / "references")
             results.add(row)
-            show.print(f"[{number}/{len(tasks)}] {_line(row)}", markup=False)
+            show.print(f"[{number}/{len(tasks)}] {_line(row)}", markup=False, soft_wrap=True)
     figure.draw(results.rows, out.with_suffix(".png"))
     for grid in tables.grids(results.rows, baseline):
         show.print()

@@ -43,7 +43,7 @@ def time_to_quality(task: Task, references: Path) -> Iterator[Row]:
         verdict = str(posterior.diagnostics()["verdict"])
         climbed.append({**settings, "seconds": seconds, "error": error, "verdict": verdict})
         yield {**_reached(climbed), "best_error": min(r["error"] for r in climbed), "rungs": climbed}
-        if error < min(GOALS) or seconds * GROWTH > task.cap:
+        if error < min(GOALS) or _next_seconds(climbed) > task.cap:
             return
 
 
@@ -105,6 +105,13 @@ def _reached(climbed: list[Row]) -> Row:
     """For each goal the seconds of the first fit that met it; without an entry where none did."""
     found = {goal: [rung["seconds"] for rung in climbed if rung["error"] < goal] for goal in GOALS}
     return {f"to_{goal:g}_s": seconds[0] for goal, seconds in found.items() if seconds}
+
+
+def _next_seconds(climbed: list[Row]) -> float:
+    """What the next rung will take: of two fits the difference is work, and only work grows."""
+    seconds = [rung["seconds"] for rung in climbed]
+    work = seconds[-1] - seconds[-2] if len(seconds) > 1 else 0.0
+    return seconds[-1] + GROWTH * max(work, 0.0)
 
 
 def _estimator(task: Task, settings: dict[str, Any]):

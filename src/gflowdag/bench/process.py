@@ -20,7 +20,8 @@ from gflowdag.files import plain
 from gflowdag.runs import device_name
 
 _ROW = "row "  # what a line of ours begins with; libraries print too
-_PATIENCE = 3.0  # times the cap, and a minute for imports and tables, until a measurement is killed
+_PATIENCE = 3.0  # times the cap, and
+_PREPARATION = 60.0  # seconds for imports and tables, until a measurement is killed
 
 
 def measure_apart(task: Task, references: Path) -> Row:
@@ -31,7 +32,7 @@ def measure_apart(task: Task, references: Path) -> Row:
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
-    patience = _PATIENCE * task.cap + 60
+    patience = _PATIENCE * task.cap + _PREPARATION
     try:
         out, errors = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:

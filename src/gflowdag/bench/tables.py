@@ -25,8 +25,8 @@ _SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
 _HEADINGS = {
     "table_s": "score table, s",
     "posterior_s": "posterior, s",
-    "to_0.05_s": "s to error < 0.05",
-    "to_0.02_s": "s to error < 0.02",
+    "to_0.05_s": "s to 0.05",
+    "to_0.02_s": "s to 0.02",
     "dags_per_s": "DAGs/s",
     "local_per_s": "scores/s",
     "table_per_s": "scores/s, whole table",
@@ -71,7 +71,7 @@ def rich_table(grid: Grid) -> Table:
     """A grid for a terminal."""
     table = Table(title=grid.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for index, column in enumerate(grid.columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
+        table.add_column(column, justify="left" if index < 2 else "right", no_wrap=index < 2)
     for row in grid.rows:
         table.add_row(*row)
     return table
@@ -79,7 +79,7 @@ def rich_table(grid: Grid) -> Table:
 
 def markdown(grid: Grid) -> str:
     """A grid for a page."""
-    lines = ["| " + " | ".join(grid.columns) + " |", "|---" + "|--:" * (len(grid.columns) - 1) + "|"]
+    lines = ["| " + " | ".join(grid.columns) + " |", "|---" * 2 + "|--:" * (len(grid.columns) - 2) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in grid.rows)])
 
 

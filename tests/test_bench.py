@@ -1,0 +1,225 @@
+"""The benchmark: rows are kept, ratios are right, and what got slower is seen."""
+
+from __future__ import annotations
+
+import io
+import math
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from gflowdag.bench import command, figure, process, ratios, tables
+from gflowdag.bench.ladders import METHODS, is_installed, rungs
+from gflowdag.bench.measure import MEASUREMENTS
+from gflowdag.bench.results import Results, Row
+from gflowdag.bench.samplers import SAMPLERS
+from gflowdag.bench.tasks import KINDS, Task, plan
+from gflowdag.cli import app
+from gflowdag.errors import FileFormatError, GFlowDAGError
+from gflowdag.estimators import REGISTRY, estimator_class
+from gflowdag.experiments.problems import linear_gaussian
+from gflowdag.precision import double_precision
+from gflowdag.score import make_score
+
+ABOUT = {"processor": "one", "cores": 2}
+
+
+def _row(subject: str, kind: str = "quality", d: int = 5, **figures: Any) -> Row:
+    task = Task(kind, subject, d)
+    return {"name": task.name, **task.as_json(), **figures}
+
+
+def _quality(subject: str, seconds: float, error: float = 0.01, **more: Any) -> Row:
+    rung = {"seconds": seconds, "error": error}
+    reached = {"to_0.05_s": seconds, "to_0.02_s": seconds} if error < 0.02 else {}
+    return _row(subject, rungs=[rung], best_error=error, **reached, **more)
+
+
+def test_every_method_has_a_ladder() -> None:
+    assert set(METHODS) == set(REGISTRY) - {"auto"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rungs_are_settings_of_the_estimator_and_double(method: str) -> None:
+    first, *others = islice(rungs(method), 4)
+    estimator_class(method)(**first)
+    for low, high in zip([first, *others], others, strict=False):
+        assert any(high[name] == 2 * low[name] for name in low)
+
+
+def test_every_kind_is_planned_and_can_be_measured() -> None:
+    tasks = plan(METHODS, [5], kinds=KINDS, cap=1, seed=0)
+    assert {task.kind for task in tasks} == set(KINDS) == set(MEASUREMENTS)
+    assert len({task.name for task in tasks}) == len(tasks)
+    assert {task.subject for task in tasks if task.kind == "quality"} == set(filter(is_installed, METHODS))
+
+
+def test_the_exact_posterior_reaches_every_goal_at_once(tmp_path: Path) -> None:
+    (row,) = MEASUREMENTS["quality"](Task("quality", "exact", 4), tmp_path)
+    assert row["best_error"] == 0
+    assert row["to_0.05_s"] == row["to_0.02_s"] == row["rungs"][0]["seconds"]
+
+
+def test_a_chain_climbs_until_it_is_good_enough(tmp_path: Path) -> None:
+    task = Task("quality", "mc3", 3, cap=30)
+    rows = list(MEASUREMENTS["quality"](task, tmp_path))
+    last = rows[-1]["rungs"]
+    assert [len(row["rungs"]) for row in rows] == list(range(1, len(rows) + 1))
+    assert last[-1]["error"] < 0.02
+    assert all(rung["error"] >= 0.02 for rung in last[:-1])
+
+
+def test_nothing_longer_than_the_cap_is_begun(tmp_path: Path) -> None:
+    rows = list(MEASUREMENTS["quality"](Task("quality", "mc3", 8, cap=1e-3), tmp_path))
+    assert len(rows) == 1
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_samplers_draw_what_they_count(method: str) -> None:
+    score = make_score(linear_gaussian(4, 50, 0, standardize=True).data)
+    assert double_precision(lambda: SAMPLERS[method](score, 0)())() >= 1000
+
+
+@pytest.mark.parametrize("score", ["plain", "bge", "bdeu"])
+def test_scores_have_a_rate(score: str, tmp_path: Path) -> None:
+    *_, row = MEASUREMENTS["scores"](Task("scores", score, 4), tmp_path)
+    assert all(value > 0 for value in row.values())
+
+
+def test_a_measurement_of_its_own_process_knows_its_memory(tmp_path: Path) -> None:
+    row = process.measure_apart(Task("exact", "exact", 4), tmp_path)
+    assert "error" not in row
+    assert row["posterior_s"] > 0
+    assert row["peak_mib"] > 50  # an interpreter with NumPy and JAX
+    assert row["device"].startswith("cpu")
+    assert len(list(tmp_path.glob("exact-*.npz"))) == 1
+
+
+def test_a_killed_measurement_is_a_row_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_PREPARATION", 0.2)
+    row = process.measure_apart(Task("quality", "mc3", 20, cap=0.1), tmp_path)
+    assert row["name"] == "quality mc3 d=20 N=100"
+    assert row["error"].startswith("killed by signal 9")
+
+
+def test_a_failed_measurement_is_a_row_with_the_last_line_of_its_message(tmp_path: Path) -> None:
+    row = process.measure_apart(Task("exact", "exact", 1), tmp_path)
+    assert "Error" in row["error"]
+
+
+def _instead(monkeypatch: pytest.MonkeyPatch, seconds: float = 1.0) -> list[str]:
+    """Measure nothing: every figure takes `seconds`; the list fills with what was asked for."""
+    asked: list[str] = []
+
+    def pretend(task: Task, _: Path) -> Row:
+        asked.append(task.name)
+        return {"name": task.name, **task.as_json(), "to_0.05_s": seconds, "device": "cpu: cpu"}
+
+    monkeypatch.setattr(command, "measure_apart", pretend)
+    return asked
+
+
+def test_rows_that_are_there_are_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _instead(monkeypatch)
+    out = tmp_path / "bench.json"
+    options = {"methods": ["mc3", "exact"], "kinds": ["quality"]}
+    assert command.run_bench(out, sizes=[5], **options)
+    assert command.run_bench(out, sizes=[5, 6], **options)
+    assert asked == [f"quality {method} d={d} N=100" for d in (5, 6) for method in ("mc3", "exact")]
+    assert [row["name"] for row in Results.load(out).rows] == asked
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(1.2, 0), (3.0, 1)], ids=["alike", "slower"])
+def test_the_exit_code_says_that_something_got_slower(
+    seconds: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _instead(monkeypatch)
+    old = tmp_path / "old.json"
+    command.run_bench(old, methods=["mc3"], sizes=[5], kinds=["quality"])
+    _instead(monkeypatch, seconds)
+    arguments = ["--methods", "mc3", "--sizes", "5", "--measure", "quality", "--compare", str(old)]
+    answer = CliRunner().invoke(app, ["bench", "--out", str(tmp_path / "new.json"), *arguments])
+    assert answer.exit_code == code
+    assert ("3.00 × worse" in answer.output) == (code == 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"methods": ["auto"]},
+        {"sizes": [21]},
+        {"sizes": ["five"]},
+        {"kinds": ["colour"]},
+        {"tolerance": 0.5},
+        {"baseline": "nobody"},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_wrong_settings_are_refused_before_anything_is_measured(wrong: dict, tmp_path: Path) -> None:
+    with pytest.raises(GFlowDAGError):
+        command.run_bench(tmp_path / "bench.json", **wrong)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    for content in ("[]", '{"rows": [1]}', '{"rows": [], "schema": 1}', "{"):
+        (tmp_path / "bench.json").write_text(content)
+        with pytest.raises(FileFormatError):
+            Results.load(tmp_path / "bench.json")
+
+
+def test_ratios_are_times_better_than_the_baseline() -> None:
+    rows = [_quality("mc3", 10.0), _quality("exact", 2.0), _quality("dibs", 20.0)]
+    found = [ratios.to_baseline(rows, row, "to_0.02_s") for row in rows]
+    assert [ratio and ratio.value for ratio in found] == [1.0, 5.0, 0.5]
+    assert ratios.times_better("dags_per_s", 10.0, 5.0) == 2.0
+    assert ratios.times_better("peak_mib", 10.0, 5.0) == 0.5
+
+
+def test_a_baseline_that_did_not_arrive_gives_a_bound() -> None:
+    rows = [_quality("mc3", 60.0, error=0.3), _quality("exact", 2.0)]
+    assert ratios.to_baseline(rows, rows[1], "to_0.02_s") == ratios.Ratio(30.0, True)
+    assert ratios.to_baseline(rows, rows[0], "to_0.02_s") is None
+
+
+def test_another_machine_cancels() -> None:
+    old = Results(None, ABOUT, [_quality("mc3", 10.0), _quality("exact", 1.0)])
+    slow = Results(None, ABOUT | {"processor": "two"}, [_quality("mc3", 30.0), _quality("exact", 6.0)])
+    worse = {change.name.split()[1]: change.times_worse for change in ratios.changes(slow, old)}
+    assert worse == {"mc3": pytest.approx(1.0), "exact": pytest.approx(2.0)}
+    slow.about = ABOUT
+    worse = {change.name.split()[1]: change.times_worse for change in ratios.changes(slow, old)}
+    assert worse == {"mc3": pytest.approx(3.0), "exact": pytest.approx(6.0)}
+
+
+def test_a_goal_that_is_no_longer_reached_is_infinitely_worse() -> None:
+    old = Results(None, ABOUT, [_quality("mc3", 10.0)])
+    new = Results(None, ABOUT, [_quality("mc3", 10.0, error=0.3)])
+    changes = list(ratios.changes(new, old))
+    assert [change.times_worse for change in changes] == [math.inf, math.inf]
+    assert "not reached" in tables.markdown(tables.comparison_grid(changes, 1.5))
+
+
+def test_tables_and_figure_show_every_kind(tmp_path: Path) -> None:
+    rows = [
+        *(_quality(method, 3.0, peak_mib=400.0) for method in ("mc3", "exact")),
+        _quality("dibs", 3.0, error=0.4),
+        _row("exact", "exact", table_s=0.1, posterior_s=0.2),
+        _row("mc3", "sampling", dags_per_s=1e5),
+        _row("bge", "scores", local_per_s=1e6, table_per_s=1e7),
+        _row("mc3", "variables", first_s=4.0),
+        _row("mc3", "rows", first_s=4.0, error="killed"),
+    ]
+    grids = tables.grids(rows)
+    assert len(grids) == len(KINDS)
+    stream = io.StringIO()
+    for grid in grids:
+        Console(file=stream, width=200).print(tables.rich_table(grid))
+        assert tables.markdown(grid).count("\n") == len(grid.rows) + 1
+    assert "not reached" in stream.getvalue()
+    figure.draw(rows, tmp_path / "bench.png")
+    assert (tmp_path / "bench.png").stat().st_size > 10_000
