@@ -28,7 +28,7 @@ LADDERS: dict[str, Callable[[int], Settings]] = {
     "bcd-nets": lambda rung: {"num_steps": 500 << rung},
 }
 METHODS = ("exact", *LADDERS)
-_NEEDS = {"gadget": "sumu", "sumu": "sumu", "bootstrap-ges": "causallearn", "bootstrap-pc": "causallearn"}
+_NEEDS = {"gadget": "sumu", "sumu": "sumu", "bootstrap-pc": "causallearn"}
 
 
 def rungs(method: str) -> Iterator[Settings]:
