@@ -2,8 +2,8 @@
 
     python benchmarks/costs.py costs.json [METHOD …]
 
-One process for each fit, so that compilation and the peak of memory are its own. A fit is run at a tenth and at
-three tenths of its default length and extended by a straight line.
+One process for each fit, so that compilation and the peak of memory are its own. A fit is run at a tenth and
+at three tenths of its default length and extended by a straight line.
 """
 
 from __future__ import annotations

@@ -140,6 +140,39 @@ def test_unreadable_durations_are_refused(text: str) -> None:
         commands.parse_duration(text)
 
 
+def test_compare_writes_one_report_of_all_methods(table: Path, tmp_path: Path) -> None:
+    methods = ("--methods", "exact,auto", "--samples", "20")
+    truth = ("--truth", table.with_suffix(".truth.csv"))
+    answer = gflowdag("compare", table, *methods, *truth, folder=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.rstrip().endswith("Report: runs/table-compare.html")
+    html = (tmp_path / "runs" / "table-compare.html").read_text()
+    assert "Methods side by side" in html
+    assert "<td>auto</td>" in html
+
+
+def test_a_cyclic_truth_is_refused_by_its_edges(table: Path, tmp_path: Path) -> None:
+    truth = tmp_path / "truth.csv"
+    truth.write_text("source,target\nX1,X2\nX2,X3\nX3,X1\nX1,X4\n")
+    answer = gflowdag("fit", table, "--truth", truth, "--out", tmp_path / "run")
+    assert answer.returncode == 2
+    assert "cycle: X1 → X2, X2 → X3, X3 → X1; remove" in answer.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_column_of_many_levels_is_refused_with_the_option_that_allows_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    letters = [f"level {code}" for code in range(40)]
+    frame = pd.DataFrame({"many": rng.permutation(letters * 10), "few": rng.choice(["u", "v"], 400)})
+    frame.to_csv(tmp_path / "levels.csv", index=False)
+    refused = gflowdag("fit", "levels.csv", "--out", "run", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "40 levels" in refused.stderr
+    assert "--max-levels" in refused.stderr
+    allowed = gflowdag("fit", "levels.csv", "--out", "run", "--max-levels", "40", "--json", folder=tmp_path)
+    assert json.loads(allowed.stdout)["diagnostics"]["verdict"] == "exact"
+
+
 def test_options_that_a_method_lacks_are_refused(table: Path, tmp_path: Path) -> None:
     answer = gflowdag("fit", table, "--method", "exact", "--iterations", "5", "--out", tmp_path / "run")
     assert answer.returncode == 2

@@ -65,6 +65,12 @@ def test_the_printed_table_has_every_method_and_reason(comparison):
         assert word in text
 
 
+def test_the_exact_posterior_leads_the_report(comparison, tmp_path):
+    html = comparison.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Answered by exact" in html
+    assert "mc3" in html
+
+
 def test_plots_have_a_panel_for_each_method_and_one_for_the_truth(comparison):
     assert len(comparison.plot().axes) == 2
 

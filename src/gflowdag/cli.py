@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -20,6 +21,7 @@ from gflowdag.cli_options import (
     InterventionBase,
     Interventions,
     KnowledgeFile,
+    MaxLevels,
     Missing,
     Prior,
     Question,
@@ -29,6 +31,7 @@ from gflowdag.cli_options import (
     Seed,
     Standardize,
     Table,
+    Truth,
     make_console,
     print_json,
 )
@@ -80,10 +83,11 @@ def fit(
     discrete: Discrete = None,
     discretize: Discretize = None,
     missing: Missing = "error",
+    max_levels: MaxLevels = 30,
     interventions: Interventions = None,
     intervention_base: InterventionBase = None,
     knowledge: KnowledgeFile = None,
-    truth: Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")] = None,
+    truth: Truth = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
     seed: Seed = 0,
     budget: Annotated[str | None, typer.Option(help="Time to train: 90s, 10m, 1h.")] = None,
@@ -114,6 +118,7 @@ def fit(
         "discrete": discrete,
         "discretize": discretize,
         "missing": missing,
+        "max_levels": max_levels,
         "interventions": interventions,
         "intervention_base": intervention_base,
         "knowledge": None if knowledge is None else str(knowledge),
@@ -123,7 +128,7 @@ def fit(
         "budget": budget,
         "iterations": iterations,
         "preset": preset,
-        "command": "gflowdag " + " ".join(sys.argv[1:]),
+        "command": _command(),
     }
     posterior, run = commands.run_fit(
         config, out=out, truth=truth, resume=resume, verbose=not (quiet or json)
@@ -149,10 +154,11 @@ def check(
     discrete: Discrete = None,
     discretize: Discretize = None,
     missing: Missing = "error",
+    max_levels: MaxLevels = 30,
     json: JSON = False,
 ) -> None:
     """Look at a table: kinds, problems, cost of each method."""
-    from gflowdag import commands
+    from gflowdag import checkup, commands
 
     table = commands.load_table(
         data,
@@ -164,12 +170,13 @@ def check(
         discrete=discrete,
         discretize=discretize,
         missing=missing,
+        max_levels=max_levels,
     )
-    facts = commands.describe(table)
+    facts = checkup.describe(table)
     if json:
         print_json(facts)
     else:
-        commands.print_description(facts, make_console())
+        checkup.print_description(facts, make_console())
 
 
 @app.command()
@@ -230,37 +237,58 @@ def report(
 def compare(
     data: Table,
     methods: Annotated[str, typer.Option(help="Method names separated by commas.")] = "exact,mc3",
-    truth: Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")] = None,
+    truth: Truth = None,
     interventions: Interventions = None,
     intervention_base: InterventionBase = None,
     knowledge: KnowledgeFile = None,
     standardize: Standardize = True,
+    drop: Drop = None,
+    continuous: Continuous = None,
+    discrete: Discrete = None,
+    discretize: Discretize = None,
+    missing: Missing = "error",
+    max_levels: MaxLevels = 30,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
     seed: Seed = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="HTML file to write (default: runs/NAME-compare.html).")
+    ] = None,
     json: JSON = False,
     quiet: Quiet = False,
 ) -> None:
     """Run several methods on one table, side by side."""
     from gflowdag import commands
 
+    table = commands.load_table(
+        data,
+        interventions=interventions,
+        intervention_base=intervention_base,
+        knowledge=knowledge,
+        standardize=standardize,
+        drop=drop,
+        continuous=continuous,
+        discrete=discrete,
+        discretize=discretize,
+        missing=missing,
+        max_levels=max_levels,
+    )
     comparison = commands.run_comparison(
-        commands.load_table(
-            data,
-            interventions=interventions,
-            intervention_base=intervention_base,
-            knowledge=knowledge,
-            standardize=standardize,
-        ),
+        table,
         methods=[name.strip() for name in methods.split(",") if name.strip()],
-        truth=commands.load_truth(data, truth),
+        truth=commands.load_truth(data, truth, table.names),
         samples=samples,
         seed=seed,
         verbose=not (quiet or json),
     )
+    config = {"data": data, "samples": samples, "seed": seed, "command": _command()}
+    written = commands.report_comparison(comparison, report, config, table)
     if json:
         print_json(comparison.table().reset_index().to_dict(orient="records"))
     elif not quiet:
-        comparison.print(make_console())
+        console = make_console()
+        comparison.print(console)
+        if written is not None:
+            console.print(f"\nReport: {written}", soft_wrap=True)
 
 
 for study in (cli_studies.simulate, cli_studies.datasets, cli_studies.reproduce, cli_studies.bench):
@@ -270,9 +298,9 @@ for study in (cli_studies.simulate, cli_studies.datasets, cli_studies.reproduce,
 @app.command()
 def doctor(json: JSON = False) -> None:
     """Versions, devices, optional packages and data."""
-    from gflowdag import commands
+    from gflowdag import checkup
 
-    facts = commands.examine_machine()
+    facts = checkup.examine_machine()
     if json:
         print_json(facts)
     else:
@@ -315,6 +343,11 @@ def _fail(message: str, code: int) -> NoReturn:
 
     print(f"gflowdag: {CONTROL_CHARACTER.sub(' ', message)}", file=sys.stderr)
     sys.exit(code)
+
+
+def _command() -> str:
+    """What the user typed, fit to be typed again."""
+    return shlex.join(["gflowdag", *sys.argv[1:]])
 
 
 def _load(run: Path) -> Posterior:

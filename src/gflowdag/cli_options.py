@@ -62,6 +62,8 @@ Discretize = Annotated[
     str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
 ]
 Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+Truth = Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")]
+MaxLevels = Annotated[int, typer.Option(min=2, help="The most levels that a discrete column may have.")]
 Drop = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
 ]

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import json
-import os
-import platform
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from gflowdag import __version__, runs
+from gflowdag import runs
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
+from gflowdag.data.columns import MAX_LEVELS
 from gflowdag.data.reading import read_csv
 from gflowdag.data.wording import unknown_name
 from gflowdag.errors import GFlowDAGError
-from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior import Posterior
-from gflowdag.truth import align
+from gflowdag.truth import align_dag, read_edges
 
-_MAX_COLUMNS = 20  # of the table that `check` lists
+if TYPE_CHECKING:
+    from gflowdag.compare import Comparison
+
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -43,6 +39,7 @@ def load_table(
     standardize: bool = True,
     discretize: str | None = None,
     missing: str = "error",
+    max_levels: int = MAX_LEVELS,
     drop: Sequence[str] | None = None,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
@@ -71,6 +68,7 @@ def load_table(
         "standardize": standardize,
         "discretize": discretize,
         "missing": missing,
+        "max_levels": max_levels,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
     return Dataset.from_frame(frame.drop(columns=_column_names(drop, frame)), **options)
@@ -87,13 +85,18 @@ def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]
     return names
 
 
-def load_truth(source: str, truth: Path | None) -> pd.DataFrame | None:
-    """The true graph: the file given, else the one that a built-in data set comes with."""
-    if truth is not None:
-        from gflowdag.metrics import read_edges
+def load_truth(source: str, truth: Path | None, names: Sequence[str]) -> pd.DataFrame | None:
+    """The true graph: the file given, else the one that a built-in data set comes with.
 
-        return read_edges(truth)
-    return load_dataset(source).truth if _is_named(source) else None
+    It is checked against the variables `names` here: an error is better found before the work than after it.
+    """
+    if truth is not None:
+        edges = read_edges(truth)
+    else:
+        edges = load_dataset(source).truth if _is_named(source) else None
+    if edges is None:
+        return None
+    return pd.DataFrame(align_dag(edges, names), index=list(names), columns=list(names))
 
 
 def _is_named(source: str) -> bool:
@@ -108,11 +111,9 @@ def run_fit(
     from gflowdag.estimators import estimator_class
 
     data = _configured_table(config)
-    true_graph = load_truth(config["data"], truth)
-    if true_graph is not None:
-        align(true_graph, data.names)  # a wrong name is better found before the work than after it
+    true_graph = load_truth(config["data"], truth, data.names)
     name = f"{Path(config['data']).stem}-{config['method']}"
-    folder = Path(out) if out is not None else runs.free_folder("runs", name)
+    folder = Path(out) if out is not None else runs.free_path("runs", name)
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config, folder, resume)
     learner = estimator(
@@ -141,6 +142,7 @@ def _configured_table(config: dict[str, Any]) -> Dataset:
         standardize=config["standardize"],
         discretize=config["discretize"],
         missing=config["missing"],
+        max_levels=config.get("max_levels", MAX_LEVELS),
         drop=config.get("drop"),
         continuous=config.get("continuous"),
         discrete=config.get("discrete"),
@@ -254,7 +256,7 @@ def _table_of(config: dict[str, Any]) -> dict[str, Any]:
         if any(file.exists() and not file.is_file() for file in files):
             return {}  # a stranger's folder may name a pipe, which would never end
         data = _configured_table(config)
-        truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None)
+        truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None, data.names)
     except Exception:  # the table was moved, or the settings are a stranger's: the report does without it
         return {}
     return {"data": data, "truth": truth} if data.sha256 == config.get("data_sha256") else {}
@@ -262,7 +264,7 @@ def _table_of(config: dict[str, Any]) -> dict[str, Any]:
 
 def run_comparison(
     data: Dataset, *, methods: list[str], truth: Any, samples: int, seed: int, verbose: bool
-) -> Any:
+) -> Comparison:
     """Several methods on one table."""
     from gflowdag.compare import compare
     from gflowdag.estimators import estimator_class
@@ -274,6 +276,18 @@ def run_comparison(
         for name in methods
     }
     return compare(learners, data=data, truth=truth)
+
+
+def report_comparison(
+    comparison: Comparison, to: Path | None, config: dict[str, Any], data: Dataset
+) -> Path | None:
+    """Write the report of a comparison and return its path; there is none where every method failed."""
+    if not comparison.posteriors:
+        return None
+    if to is None:
+        to = runs.free_path("runs", f"{Path(config['data']).stem}-compare", ".html")
+        to.parent.mkdir(exist_ok=True)
+    return comparison.report(to, config=config, data=data)
 
 
 def run_simulation(
@@ -296,75 +310,3 @@ def run_simulation(
         with atomic_write(path) as stream:
             frame.to_csv(stream, index=False)
     return [to, truth_path]
-
-
-def describe(data: Dataset) -> dict[str, Any]:
-    """What a table holds and what each method would do and cost on it."""
-    from gflowdag.estimators.cost import estimate_costs
-
-    columns = []
-    for index, name in enumerate(data.names):
-        levels = data.levels[index]
-        columns.append(
-            {
-                "name": name,
-                "kind": data.kinds[index],
-                "levels": None if levels is None else len(levels),
-                "intervened_rows": 0 if data.intervened is None else int(data.intervened[:, index].sum()),
-            }
-        )
-    return {
-        "rows": data.num_rows,
-        "variables": data.num_variables,
-        "columns": columns,
-        "notes": list(data.notes),
-        "methods": estimate_costs(data.num_variables),
-    }
-
-
-def print_description(facts: dict[str, Any], console: Console) -> None:
-    """Print what `describe` found."""
-    console.print(f"{facts['rows']:,} rows, {facts['variables']} variables", style="bold")
-    for note in facts["notes"]:
-        console.print(note, style="dim", markup=False)
-    columns = facts["columns"]
-    details = {"levels": "levels", "intervened_rows": "intervened rows"}
-    _print_rows(columns[:_MAX_COLUMNS], {"name": "column", "kind": "kind", **details}, console)
-    if len(columns) > _MAX_COLUMNS:
-        console.print(f"… and {len(columns) - _MAX_COLUMNS} more columns", style="dim")
-    titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
-    _print_rows(facts["methods"], titles, console)
-    first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
-    console.print(f"\ngflowdag fit starts with {first}; --method chooses another.", style="dim")
-
-
-def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Console) -> None:
-    """Print the columns of a table that hold anything."""
-    titles = {field: title for field, title in titles.items() if any(row[field] for row in rows)}
-    grid = Table(box=None, header_style="bold", pad_edge=False)
-    for title in titles.values():
-        grid.add_column(title)
-    for row in rows:
-        grid.add_row(*(escape(str(row[field] or "")) for field in titles))
-    console.print()
-    console.print(grid)
-
-
-def examine_machine() -> dict[str, str]:
-    """Versions, devices, optional packages and the data folder."""
-    import jax
-
-    extras = {"baselines": "causallearn", "gadget": "sumu", "dask": "distributed"}
-    found = [
-        f"{extra} {'yes' if importlib.util.find_spec(module) else 'no'}" for extra, module in extras.items()
-    ]
-    folder = os.environ.get("GFLOWDAG_DATA")
-    return {
-        "gflowdag": __version__,
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "devices": ", ".join(f"{device.platform} ({device.device_kind})" for device in jax.devices()),
-        "cores": str(os.cpu_count()),
-        "extras": ", ".join(found),
-        "GFLOWDAG_DATA": folder if folder and Path(folder).is_dir() else "not set",
-    }

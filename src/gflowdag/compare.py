@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,19 @@ class Comparison:
         console.print(printed)
         for name, reason in self.failures.items():
             console.print(f"{name} failed: {reason}", style="red", markup=False)
+
+    def report(self, path: str | Path, **context: Any) -> Path:
+        """Write one HTML report with all methods side by side, and return its path.
+
+        The exact posterior leads where it is among the methods, else the first of them. `context` is that of
+        `Posterior.report`.
+        """
+        if not self.posteriors:
+            raise DataError("nothing to report: every method failed")
+        names = list(self.posteriors)
+        leading = next((name for name in names if self.posteriors[name] is self.reference), names[0])
+        others = {name: post for name, post in self.posteriors.items() if name != leading}
+        return self.posteriors[leading].report(path, others=others, truth=self.truth, **context)
 
     def plot(self) -> Figure:
         """Edge probabilities of every method against the exact ones, and ROC curves against the truth."""

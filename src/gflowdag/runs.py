@@ -116,13 +116,13 @@ def device_name() -> str:
     return f"{device.platform}: {device.device_kind}"
 
 
-def free_folder(parent: str | Path, name: str) -> Path:
-    """`parent/name`, or the first of `name-2`, `name-3`, … that does not exist yet."""
+def free_path(parent: str | Path, name: str, suffix: str = "") -> Path:
+    """`parent/name`, or the first of `name-2`, `name-3`, … that does not exist yet; all with `suffix`."""
     parent, number = Path(parent), 2
-    folder = parent / name
-    while folder.exists():
-        folder, number = parent / f"{name}-{number}", number + 1
-    return folder
+    path = parent / f"{name}{suffix}"
+    while path.exists():
+        path, number = parent / f"{name}-{number}{suffix}", number + 1
+    return path
 
 
 def read_config(folder: str | Path) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gflowdag.data.wording import shown
 from gflowdag.errors import DataError, FileFormatError
+from gflowdag.graph.closure import transitive_closure
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -52,6 +54,16 @@ def align(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
         require_known(graph.nodes, names)
         return _from_edges((edge[:2] for edge in graph.edges), names)
     return _from_edges(graph, names)
+
+
+def align_dag(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
+    """As `align`, for a graph that must be acyclic: a cycle is refused by the names of its edges."""
+    graph = align(truth, names)
+    on_cycle = graph & transitive_closure(graph).T
+    if on_cycle.any():
+        edges = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(on_cycle)]
+        raise DataError(f"the true graph has a cycle: {shown(edges, 8)}; remove one of these edges")
+    return graph
 
 
 def read_edges(path: str | Path) -> pd.DataFrame:

@@ -218,3 +218,10 @@ def test_the_table_of_the_user_is_left_alone():
 def test_decimal_cells_are_numbers():
     frame = pd.DataFrame({"a": [Decimal("1.5"), Decimal("2.5"), Decimal("4")] * 5})
     assert Dataset.from_frame(frame).is_continuous
+
+
+def test_a_column_that_numbers_the_rows_is_noted():
+    shuffled = NUMBERS.assign(id=np.random.default_rng(0).permutation(len(NUMBERS)) + 100)
+    assert any("'id' looks like row numbers" in note for note in Dataset.from_frame(shuffled).notes)
+    with_a_gap = shuffled.assign(id=np.where(shuffled["id"] == 100, 98, shuffled["id"]))
+    assert not any("row numbers" in note for note in Dataset.from_frame(with_a_gap).notes)

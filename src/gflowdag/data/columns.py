@@ -16,6 +16,7 @@ from gflowdag.errors import DataError
 
 Kind = Literal["continuous", "discrete"]
 Cells = Any  # a pandas Series [n]; what its methods return is typed too loosely for a checker to follow
+MAX_LEVELS = 30  # of a discrete column, unless the user allows more: beyond, it is mostly no variable
 MAX_INTEGER_LEVELS = 10  # integers with more values than this are taken as measurements
 
 
@@ -165,12 +166,15 @@ def _as_floats(cells: Cells) -> np.ndarray:
 
 def _remedy_for_many(name: str, cells: Cells) -> str:
     if types.is_numeric_dtype(cells):
-        return f"Pass kinds={{{name!r}: 'continuous'}}, merge levels, or raise max_levels."
+        return (
+            f"Pass kinds={{{name!r}: 'continuous'}}, merge levels, or raise max_levels "
+            "(--continuous NAMES or --max-levels N on the command line)."
+        )
     is_text = np.isnan(_as_floats(cells))
     if 0 < is_text.mean() < 0.5:
         row = int(is_text.argmax())
         return f"Most cells are numbers, but row {row + 1} holds {cells.iloc[row]!r}: clean the column."
     return (
-        "Drop it if it is an identifier, a date or free text (--drop NAMES on the command line); otherwise "
-        "merge levels or raise max_levels."
+        "Drop it if it is an identifier, a date or free text; otherwise merge levels or raise max_levels "
+        "(--drop NAMES or --max-levels N on the command line)."
     )

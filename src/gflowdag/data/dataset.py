@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from gflowdag.data import table
 from gflowdag.data.checks import check_collinear, check_constant, check_copies, check_range
-from gflowdag.data.columns import Column, Kind, observed_levels
+from gflowdag.data.columns import MAX_LEVELS, Column, Kind, observed_levels
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
 from gflowdag.data.reading import read_csv
@@ -53,7 +53,7 @@ class Dataset:
         interventions: Any = None,
         intervention_base: int | None = None,
         knowledge: Knowledge | None = None,
-        max_levels: int = 30,
+        max_levels: int = MAX_LEVELS,
     ) -> Dataset:
         """Check a DataFrame (rows are observations, columns variables) and turn it into numbers.
 
@@ -118,6 +118,7 @@ class Dataset:
         (check_collinear if is_continuous else check_copies)(values, names)
 
         notes += table.notes_on_columns(columns) + table.notes_on_interventions(intervened, names)
+        notes += table.notes_on_row_numbers(frame)
         return cls(tuple(columns), values, intervened, knowledge, tuple(notes))
 
     @classmethod

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gflowdag.data.patterns import Pattern
 from gflowdag.data.reading import read_text
 from gflowdag.data.wording import unknown_name
 from gflowdag.errors import KnowledgeError
@@ -198,10 +199,10 @@ def _matches(entry: str, names: list[str]) -> list[int]:
     if not entry.startswith(_REGEX):
         raise KnowledgeError(unknown_name(entry, names))
     try:
-        pattern = re.compile(entry.removeprefix(_REGEX))
+        pattern = Pattern(entry.removeprefix(_REGEX))
     except (re.error, OverflowError, RecursionError) as error:
-        raise KnowledgeError(f"{entry!r} is not a regular expression: {error}.") from error
-    found = [index for index, name in enumerate(names) if pattern.fullmatch(name)]
+        raise KnowledgeError(f"{entry!r} is no regular expression that can be used here: {error}.") from error
+    found = [index for index, name in enumerate(names) if pattern.matches(name)]
     if not found:
         raise KnowledgeError(f"No variable matches {entry!r}; the expression must match the whole name.")
     return found

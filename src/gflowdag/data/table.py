@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.columns import Column, Kind, infer_kind
+from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.wording import CONTROL_CHARACTER, shown, unknown_name
 from gflowdag.errors import DataError
@@ -134,6 +134,23 @@ def notes_on_columns(columns: Sequence[Column]) -> list[str]:
         levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)
         notes.append(f"{len(binned)} of them were continuous and cut into bins: {levels}.")
     return notes
+
+
+def notes_on_row_numbers(frame: Frame) -> list[str]:
+    """A warning for each column of whole numbers that merely counts: all different, and without a gap."""
+    counting = [
+        name
+        for name, cells in frame.items()
+        if types.is_integer_dtype(cells)
+        and len(cells) > MAX_INTEGER_LEVELS
+        and cells.is_unique
+        and cells.max() - cells.min() == len(cells) - 1
+    ]
+    return [
+        f"Column {name!r} looks like row numbers, and was taken as a variable: drop it if it is none "
+        "(--drop NAMES on the command line)."
+        for name in counting
+    ]
 
 
 def notes_on_interventions(intervened: np.ndarray | None, names: Sequence[str]) -> list[str]:

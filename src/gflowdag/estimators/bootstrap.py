@@ -20,8 +20,11 @@ class _Bootstrap(StructureLearner):
     """What both share: resampling, orientation, and the account of what went wrong."""
 
     supports_interventions = False
-    num_bootstraps: int
-    n_jobs: int | None
+
+    def __init__(self, *, num_bootstraps: int, n_jobs: int | None, **shared: Any) -> None:
+        super().__init__(**shared)
+        self.num_bootstraps = num_bootstraps
+        self.n_jobs = n_jobs
 
     def _search(self, score: Score) -> bootstrap.Search:
         raise NotImplementedError
@@ -128,10 +131,10 @@ class BootstrapGES(_Bootstrap):
             num_samples=num_samples,
             random_state=random_state,
             verbose=verbose,
+            num_bootstraps=num_bootstraps,
+            n_jobs=n_jobs,
         )
-        self.num_bootstraps = num_bootstraps
         self.penalty = penalty
-        self.n_jobs = n_jobs
 
     def _search(self, score: Score) -> bootstrap.Search:
         required, forbidden, max_parents = score.constraints
@@ -182,10 +185,10 @@ class BootstrapPC(_Bootstrap):
             num_samples=num_samples,
             random_state=random_state,
             verbose=verbose,
+            num_bootstraps=num_bootstraps,
+            n_jobs=n_jobs,
         )
-        self.num_bootstraps = num_bootstraps
         self.alpha = alpha
-        self.n_jobs = n_jobs
 
     def _search(self, score: Score) -> bootstrap.Search:
         if not 0 < self.alpha < 1:
