@@ -39,6 +39,7 @@ def test_score_traces_of_the_chains_reach_the_report_through_a_saved_file(estima
     np.testing.assert_array_equal(loaded.details["score_traces"], traces)
     page = loaded.report(tmp_path / "report.html").read_text(encoding="utf-8")
     content = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert content
     drawn = [
         trace for trace in json.loads(content[1])["traces"] if trace["title"] == "log score of each chain"
     ]

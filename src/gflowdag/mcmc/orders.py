@@ -148,7 +148,7 @@ def sample(
     """
     labels_ = jnp.asarray(labels, jnp.int32)
     start_key, key = jax.random.split(key)
-    states = _start(start_key, weights, labels_, num_chains)
+    states = start(start_key, weights, labels_, num_chains)
     kept = []
     total = burn_in + num_records
     for record in range(total):
@@ -165,7 +165,7 @@ def sample(
 
 
 @partial(jax.jit, static_argnames="num_chains")
-def _start(key: Array, weights: OrderWeights, labels: Array, num_chains: int) -> ChainState:
+def start(key: Array, weights: OrderWeights, labels: Array, num_chains: int) -> ChainState:
     ascending = jnp.argsort(labels).astype(jnp.int32)
 
     def one(key: Array) -> ChainState:

@@ -97,6 +97,16 @@ def candidate_table(
     return CandidateTable(candidates, scores, singles, lost)
 
 
+def table_log_scores(table: CandidateTable, graphs: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Log score of DAGs whose parents are candidates or a single outsider, bool [n, d, d] -> float64 [n]."""
+    d, num_candidates = table.candidates.shape
+    nodes = np.arange(d)[:, None]
+    listed = graphs[:, table.candidates, nodes]  # [n, d, K]
+    index = listed @ (1 << np.arange(num_candidates))
+    alone = np.where(graphs.transpose(0, 2, 1), table.singles, -np.inf).max(axis=2)  # [n, d]
+    return np.where(np.isfinite(alone), alone, table.scores[nodes[:, 0], index]).sum(axis=1)
+
+
 def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDArray[np.float64]:
     """What the restriction leaves out, seen from DAGs that it allows.
 

@@ -32,16 +32,15 @@ def draw_graphs(
         weights: the sums.
         table: the scores behind them.
         orders: int [n, d], each of positive weight.
-        labels: int [d].
+        labels: int [d], or [n, d] with those of each order.
         rng: source of randomness.
 
     Returns:
         bool [n, d, d].
     """
     orders = np.asarray(orders, np.int32)
-    terms, placed = map(
-        np.asarray, _latest_parents(weights, jnp.asarray(orders), jnp.asarray(labels, jnp.int32))
-    )
+    labels = np.broadcast_to(np.asarray(labels, np.int32), orders.shape)
+    terms, placed = map(np.asarray, _latest_parents(weights, jnp.asarray(orders), jnp.asarray(labels)))
     latest = np.argmax(terms + rng.gumbel(size=terms.shape), axis=2)
     log_total = np.take_along_axis(terms, latest[..., None], axis=2)[..., 0]
     uniform = rng.random(latest.shape)
@@ -61,11 +60,12 @@ def draw_graphs(
 def _latest_parents(weights: OrderWeights, orders: jax.Array, labels: jax.Array):
     """Log-weights of the latest parents [n, d, 1 + d] and the placed candidates at each time [n, d, d]."""
 
-    def one(order: jax.Array):
+    def one(given: tuple[jax.Array, jax.Array]):
+        order, labels = given
         window = windows(weights, order, labels)
         return latest_parent_log_weights(weights, order, window), window.placed
 
-    return jax.lax.map(one, orders, batch_size=256)
+    return jax.lax.map(one, (orders, labels), batch_size=256)
 
 
 @njit(cache=True, nogil=True)
@@ -82,14 +82,14 @@ def _draw_parents(scores, candidates, position, orders, latest, log_total, place
             if bit == num_candidates:
                 continue  # an outsider comes alone
             others = placed[n, node, time] & ~(1 << bit)
-            subset = _subset_at(scores[node], 1 << bit, others, log_total[n, node], uniform[n, node])
+            subset = subset_at(scores[node], 1 << bit, others, log_total[n, node], uniform[n, node])
             for k in range(num_candidates):
                 if subset >> k & 1:
                     graphs[n, candidates[node, k], node] = True
 
 
 @njit(cache=True, nogil=True)
-def _subset_at(scores, parent, others, log_total, uniform):
+def subset_at(scores, parent, others, log_total, uniform):
     """The subset of `others` at which the running share of `log_total` passes `uniform`."""
     share, chosen, subset = 0.0, 0, others
     while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gflowdag.graph.order import canonical_order
 from gflowdag.score.candidates import CandidateTable
 from gflowdag.score.subsets import log_subset_sums
 
@@ -59,3 +60,19 @@ def likely_order(table: CandidateTable, rng: np.random.Generator) -> NDArray[np.
 def labels_along(order: NDArray) -> NDArray[np.int32]:
     """Labels under which `order` is ascending, int32 [d]."""
     return np.argsort(order).astype(np.int32)
+
+
+def canonical_orders(graphs: NDArray[np.bool_], labels: NDArray) -> NDArray[np.int32]:
+    """The canonical order of each graph under its own labels.
+
+    Args:
+        graphs: DAGs, bool [n, d, d].
+        labels: int [n, d], each a permutation; or [d], the same for all.
+
+    Returns:
+        int32 [n, d].
+    """
+    by_label = np.argsort(np.broadcast_to(labels, graphs.shape[:2]), axis=1)
+    row = np.arange(len(graphs))[:, None, None]
+    relabelled = graphs[row, by_label[:, :, None], by_label[:, None, :]]
+    return np.take_along_axis(by_label, canonical_order(relabelled), axis=1).astype(np.int32)

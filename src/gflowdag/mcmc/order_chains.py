@@ -1,0 +1,186 @@
+"""Chains of graphs that move as orders: fresh labels, steps in the order, a drawn graph, edge reversals.
+
+Which order of a graph is the canonical one depends on the labels, and with fixed labels the canonical
+condition holds nodes back in places that the graph itself would let them leave. But any labels are as good: a
+*sweep* gives each chain new random labels, takes the canonical order of its graph under these, makes some
+steps in the order (`orders`), draws a graph from all those that share the order it came to, and proposes edge
+reversals to it (`reversals`). Each part leaves the posterior over graphs as it is, whatever the labels. What
+is recorded is the canonical order of the graph under the labels of the problem.
+
+Where modes are far apart, each chain is one of several replicas at rising temperatures, the local scores
+multiplied by the inverse temperature, which exchange their graphs (parallel tempering).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from gflowdag.mcmc import orders
+from gflowdag.mcmc.reversals import parent_sums, reverse_edges
+from gflowdag.progress import Progress, silent
+from gflowdag.score.candidates import CandidateTable, table_log_scores
+from gflowdag.score.order_draws import draw_graphs
+from gflowdag.score.order_labels import canonical_orders
+from gflowdag.score.order_problem import OrderProblem
+from gflowdag.score.orders import OrderWeights, order_weights
+
+SWEEP = 20  # steps in the order between two graphs
+REVERSALS = 20  # reversals proposed to each graph, for each variable
+
+
+class Chains(NamedTuple):
+    """What a run leaves behind: T recorded states of C chains; B inverse temperatures."""
+
+    orders: np.ndarray  # int16 [C, T, d], canonical under the labels of the problem
+    log_weights: np.ndarray  # float64 [C, T], of these orders
+    relocated: float  # share of steps in which a block left its place
+    swapped: float  # share of accepted swaps
+    reversed: float  # share of accepted edge reversals
+    exchanged: np.ndarray  # float64 [B − 1], share of accepted exchanges between neighbouring temperatures
+
+
+def sample(
+    problem: OrderProblem,
+    key: Array,
+    *,
+    num_chains: int,
+    num_records: int,
+    thinning: int,
+    burn_in: int,
+    ladder: Sequence[float] = (1.0,),
+    progress: Progress = silent,
+) -> Chains:
+    """Run chains from random orders (from the ascending one where a random one is impossible).
+
+    Args:
+        problem: tables and labels.
+        key: typed PRNG key.
+        num_chains: chains side by side, `C`.
+        num_records: recorded states of each, `T`.
+        thinning: steps in the order from one record to the next.
+        burn_in: records that are thrown away before the first one that is kept.
+        ladder: inverse temperatures of the replicas of each chain, from 1 down.
+        progress: told about the records done.
+    """
+    start_key, host_key, key = jax.random.split(key, 3)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(host_key)))
+    replicas = _Replicas(problem, ladder, num_chains, start_key, rng)
+    num_sweeps = -(-thinning // SWEEP)
+    kept: list[np.ndarray] = []
+    total = burn_in + num_records
+    for record in range(total):
+        for sweep in range(num_sweeps):
+            sweep_key = jax.random.fold_in(key, record * num_sweeps + sweep)
+            replicas.sweep(sweep_key, -(-thinning // num_sweeps))
+        if record >= burn_in:
+            kept.append(canonical_orders(replicas.graphs[0], problem.labels).astype(np.int16))
+        progress(record + 1, total)
+    recorded = np.stack(kept, axis=1)
+    labels = jnp.asarray(problem.labels, jnp.int32)
+    log_weights = _log_weights(problem.weights, jnp.asarray(recorded, jnp.int32), labels)
+    return Chains(recorded, np.asarray(log_weights), *replicas.shares())
+
+
+class _Replicas:
+    """The graphs of all chains at all temperatures, and what moves them."""
+
+    def __init__(
+        self,
+        problem: OrderProblem,
+        ladder: Sequence[float],
+        num_chains: int,
+        key: Array,
+        rng: np.random.Generator,
+    ) -> None:
+        self.rng = rng
+        self.ladder = np.asarray(ladder, np.float64)
+        self.table = problem.table
+        self.problems = [_tempered(problem, beta) for beta in ladder]
+        self.sums = [parent_sums(tempered) for tempered in self.problems]
+        self.weights = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(p.weights for p in self.problems))
+        labels = jnp.asarray(problem.labels, jnp.int32)
+        started = orders.start(key, problem.weights, labels, num_chains * len(ladder)).order
+        drawn = draw_graphs(problem.weights, problem.table, np.asarray(started), problem.labels, rng)
+        self.graphs = drawn.reshape(len(ladder), num_chains, *drawn.shape[1:])  # bool [B, C, d, d]
+        self._moves: list[tuple[float, float, float]] = []  # shares of accepted moves at temperature 1
+        self._exchanges = np.zeros((2, len(ladder) - 1))  # accepted, proposed
+
+    def sweep(self, key: Array, num_steps: int) -> None:
+        """Fresh labels, steps in the order, new graphs, reversals, exchanges."""
+        num_betas, num_chains, d, _ = self.graphs.shape
+        labels = np.broadcast_to(np.arange(d, dtype=np.int32), (num_betas * num_chains, d))
+        labels = self.rng.permuted(labels, axis=1)
+        reached = canonical_orders(self.graphs.reshape(-1, d, d), labels)
+        labels, reached = (each.reshape(num_betas, num_chains, d) for each in (labels, reached))
+        reached, info = jax.device_get(_steps(key, reached, labels, self.weights, num_steps=num_steps))
+        for level, tempered in enumerate(self.problems):
+            drawn = draw_graphs(tempered.weights, tempered.table, reached[level], labels[level], self.rng)
+            self.graphs[level], share = reverse_edges(self.sums[level], drawn, REVERSALS * d, self.rng)
+            if level == 0:
+                self._moves.append((info.relocated[0], info.swapped[0], share))
+        self._exchange()
+
+    def _exchange(self) -> None:
+        """Metropolis exchange of whole graphs between neighbours, pairs of even and of odd levels in turn."""
+        num_betas, num_chains, d, _ = self.graphs.shape
+        scores = table_log_scores(self.table, self.graphs.reshape(-1, d, d)).reshape(num_betas, num_chains)
+        for level in range(len(self._moves) % 2, num_betas - 1, 2):
+            gain = (self.ladder[level] - self.ladder[level + 1]) * (scores[level + 1] - scores[level])
+            taken = np.log(self.rng.random(num_chains)) < gain
+            pair = self.graphs[level : level + 2, taken]
+            self.graphs[level : level + 2, taken] = pair[::-1]
+            self._exchanges[:, level] += taken.sum(), num_chains
+
+    def shares(self) -> tuple[float, float, float, NDArray[np.float64]]:
+        """Accepted relocations, swaps, reversals and exchanges."""
+        relocated, swapped, reversed_ = np.mean(self._moves, axis=0)
+        accepted, proposed = self._exchanges
+        return float(relocated), float(swapped), float(reversed_), accepted / np.maximum(proposed, 1)
+
+
+def _tempered(problem: OrderProblem, beta: float) -> OrderProblem:
+    """The problem with all local scores multiplied by `beta`."""
+    table = problem.table
+    table = CandidateTable(table.candidates, beta * table.scores, beta * table.singles, table.lost_mass)
+    return OrderProblem(table, jax.tree.map(jnp.asarray, order_weights(table)), problem.labels)
+
+
+@partial(jax.jit, static_argnames="num_steps")
+def _steps(key: Array, order: Array, labels: Array, weights: OrderWeights, *, num_steps: int):
+    """Steps of all replicas, each under its own labels and weights.
+
+    Args:
+        key: typed PRNG key.
+        order: int32 [B, C, d].
+        labels: int32 [B, C, d].
+        weights: leaves [B, ...].
+        num_steps: of each.
+
+    Returns:
+        int32 [B, C, d], and the shares of accepted moves at each temperature [B].
+    """
+
+    def body(states: orders.ChainState, key: Array):
+        keys = jax.random.split(key, labels.shape[:2])
+        one_level = jax.vmap(orders.step, (0, 0, None, 0))
+        states, info = jax.vmap(one_level)(keys, states, weights, labels)
+        return states, jax.tree.map(lambda leaf: jnp.mean(leaf, axis=1, dtype=jnp.float32), info)
+
+    states = jax.vmap(jax.vmap(orders.init, (None, 0, 0)))(weights, labels, order)
+    states, info = jax.lax.scan(body, states, jax.random.split(key, num_steps))
+    return states.order, jax.tree.map(partial(jnp.mean, axis=0), info)
+
+
+@jax.jit
+def _log_weights(weights: OrderWeights, recorded: Array, labels: Array) -> Array:
+    """Of recorded orders [C, T, d]."""
+    one = partial(orders.log_weight, weights, labels)
+    return jax.lax.map(jax.vmap(one), recorded)
