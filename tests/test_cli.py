@@ -148,7 +148,7 @@ def test_compare_writes_one_report_of_all_methods(table: Path, tmp_path: Path) -
     assert answer.stdout.rstrip().endswith("Report: runs/table-compare.html")
     html = (tmp_path / "runs" / "table-compare.html").read_text()
     assert "Methods side by side" in html
-    assert "<td>auto</td>" in html
+    assert '<th scope="row">auto</th>' in html
 
 
 def test_a_cyclic_truth_is_refused_by_its_edges(table: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,8 @@ class Comparison:
         names = list(self.posteriors)
         leading = next((name for name in names if self.posteriors[name] is self.reference), names[0])
         others = {name: post for name, post in self.posteriors.items() if name != leading}
-        return self.posteriors[leading].report(path, others=others, truth=self.truth, **context)
+        first = replace(self.posteriors[leading], method=leading)  # the name that it was given here
+        return first.report(path, others=others, truth=self.truth, **context)
 
     def plot(self) -> Figure:
         """Edge probabilities of every method against the exact ones, and ROC curves against the truth."""
