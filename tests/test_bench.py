@@ -8,11 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from gflowdag.bench import command, figure, process, ratios, tables
+from gflowdag import exact
+from gflowdag.bench import command, figure, measure, process, ratios, tables
 from gflowdag.bench.ladders import METHODS, is_installed, rungs
 from gflowdag.bench.measure import MEASUREMENTS
 from gflowdag.bench.results import Results, Row
@@ -22,6 +24,7 @@ from gflowdag.cli import app
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.estimators import REGISTRY, estimator_class
 from gflowdag.experiments.problems import linear_gaussian
+from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.score import make_score
 
@@ -64,18 +67,37 @@ def test_the_exact_posterior_reaches_every_goal_at_once(tmp_path: Path) -> None:
     assert row["to_0.05_s"] == row["to_0.02_s"] == row["rungs"][0]["seconds"]
 
 
-def test_a_chain_climbs_until_it_is_good_enough(tmp_path: Path) -> None:
-    task = Task("quality", "mc3", 3, cap=30)
-    rows = list(MEASUREMENTS["quality"](task, tmp_path))
-    last = rows[-1]["rungs"]
-    assert [len(row["rungs"]) for row in rows] == list(range(1, len(rows) + 1))
-    assert last[-1]["error"] < 0.02
-    assert all(rung["error"] >= 0.02 for rung in last[:-1])
+def _climb(
+    fits: list[tuple[float, float]], cap: float, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Row]:
+    """The rows of a climb whose fits have these seconds and errors."""
+    data = linear_gaussian(3, 50, 0, standardize=True).data
+    truth = exact.posterior(make_score(data).dense_table()).edge_probabilities
+    done = iter(fits)
+
+    def pretend(*_: Any) -> tuple[Posterior, float]:
+        seconds, error = next(done)
+        wrong = truth.copy()
+        wrong[0, 1] += error if wrong[0, 1] < 0.5 else -error
+        return Posterior(np.zeros((1, 3, 3)), data.names, marginals=wrong), seconds
+
+    monkeypatch.setattr(measure, "_fit", pretend)
+    return list(MEASUREMENTS["quality"](Task("quality", "mc3", 3, num_rows=50, cap=cap), folder))
 
 
-def test_nothing_longer_than_the_cap_is_begun(tmp_path: Path) -> None:
-    rows = list(MEASUREMENTS["quality"](Task("quality", "mc3", 8, cap=1e-3), tmp_path))
-    assert len(rows) == 1
+def test_a_method_climbs_until_it_is_good_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = [(5.0, 0.2), (6.0, 0.04), (8.0, 0.03), (12.0, 0.01), (20.0, 0.0)]
+    rows = _climb(fits, 60.0, tmp_path, monkeypatch)
+    assert [len(row["rungs"]) for row in rows] == [1, 2, 3, 4]
+    assert (rows[-1]["to_0.05_s"], rows[-1]["to_0.02_s"]) == (6.0, 12.0)
+    assert rows[-1]["best_error"] == pytest.approx(0.01)
+
+
+def test_nothing_longer_than_the_cap_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 5 s of compilation and 1, 2, 4 s of work: the fourth would take 13 s.
+    rows = _climb([(6.0, 0.3), (7.0, 0.3), (9.0, 0.3)], 12.0, tmp_path, monkeypatch)
+    assert len(rows) == 3
+    assert not {"to_0.05_s", "to_0.02_s"} & set(rows[-1])
 
 
 @pytest.mark.parametrize("method", SAMPLERS)

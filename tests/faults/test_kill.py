@@ -50,6 +50,15 @@ def test_training_killed_three_times_gives_the_same_bytes(table: Path, tmp_path:
     assert answer == _finish(_command(table, ORDER_GFLOWNET, undisturbed), undisturbed)
 
 
+def test_a_run_killed_while_it_samples_gives_the_same_bytes(table: Path, tmp_path: Path) -> None:
+    undisturbed, folder = tmp_path / "undisturbed", tmp_path / "run"
+    brief = tuple("300" if item == "3000" else item for item in ORDER_GFLOWNET)
+    command = _command(table, brief, folder)
+    kill_at_step(300, folder, *command)  # the last step is told of before the sampling begins
+    assert not (folder / "posterior.npz").exists()
+    assert _finish(command, folder) == _finish(_command(table, brief, undisturbed), undisturbed)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("method", [ORDER_GFLOWNET, EXACT], ids=["order-gflownet", "exact"])
@@ -65,6 +74,60 @@ def test_twenty_kills_give_the_same_bytes(method: tuple, table: Path, tmp_path: 
         assert not (folder / "posterior.npz").exists() or Posterior.load(folder).num_samples == 40
     assert hits >= 10
     assert _finish(command, folder) == expected
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_the_largest_exact_run_killed_three_times_gives_the_same_bytes(tmp_path: Path) -> None:
+    # Twenty variables, the most that the command line takes: half a minute of work on one core.
+    table, folder, undisturbed = tmp_path / "table.csv", tmp_path / "run", tmp_path / "undisturbed"
+    commands.run_simulation(table, "linear-gaussian", 20, 60, 1.0, "erdos-renyi", 3)
+    started = time.monotonic()
+    expected = _finish(_command(table, EXACT, undisturbed), undisturbed)
+    seconds = time.monotonic() - started
+    rng = random.Random(0)
+    for _ in range(3):
+        assert kill_after(rng.uniform(0.1, 0.8) * seconds, *_command(table, EXACT, folder), "--resume")
+        assert not (folder / "posterior.npz").exists()
+    assert _finish(_command(table, EXACT, folder), folder) == expected
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_a_reproduction_killed_three_times_keeps_its_rows_and_ends_with_the_same(tmp_path: Path) -> None:
+    command = (
+        "reproduce",
+        "small-graphs",
+        "--quick",
+        "--methods",
+        "exact,mc3",
+        "--datasets",
+        "3",
+        "-q",
+        "--out",
+    )
+    undisturbed, folder = tmp_path / "undisturbed", tmp_path / "study"
+    started = time.monotonic()
+    code, _, errors = run(*command, undisturbed)
+    assert code == 0, errors
+    seconds = time.monotonic() - started
+    rng, kept = random.Random(0), {}
+    for _ in range(3):
+        kill_after(rng.uniform(0.3, 0.9) * seconds, *command, folder)
+        rows = _rows(folder)
+        assert kept.items() <= rows.items()  # nothing that was written is lost, or done again
+        kept = rows
+    code, _, errors = run(*command, folder)
+    assert code == 0, errors
+    assert kept.items() <= _rows(folder).items()
+    assert _rows(folder).keys() == _rows(undisturbed).keys()
+    for path in undisturbed.glob("posteriors/*.npz"):
+        assert (folder / "posteriors" / path.name).read_bytes() == path.read_bytes()
+
+
+def _rows(folder: Path) -> dict[str, str]:
+    """The finished tasks of a study, by name, as they were written."""
+    return {path.name: path.read_text() for path in folder.glob("tasks/*.json")}
 
 
 def test_a_killed_exact_run_can_be_repeated_in_its_folder(table: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def time_to_quality(task: Task, references: Path) -> Iterator[Row]:
         error = float(np.abs(posterior.edge_probabilities().to_numpy() - truth).max())
         verdict = str(posterior.diagnostics()["verdict"])
         climbed.append({**settings, "seconds": seconds, "error": error, "verdict": verdict})
-        yield {**_reached(climbed), "best_error": min(r["error"] for r in climbed), "rungs": climbed}
+        yield {**_reached(climbed), "best_error": min(r["error"] for r in climbed), "rungs": list(climbed)}
         if error < min(GOALS) or _next_seconds(climbed) > task.cap:
             return
 
