@@ -4,6 +4,9 @@ import numpy as np
 from exact_flows import exact_policy, posterior, problem
 
 from gflowdag.data import Knowledge
+from gflowdag.data.simulate import linear_gaussian
+from gflowdag.estimators.dag_gflownet import DAGGFlowNet
+from gflowdag.estimators.exact import ExactPosterior
 from gflowdag.gflownet.edge_cloning import EdgeCloning, step_surprise
 from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.trainer import Options, train
@@ -46,3 +49,15 @@ def test_the_posterior_is_learnt_from_its_graphs():
     assert divergence < 0.01  # an untrained policy is at 0.1
     # `above` is the evidence plus a Kullback–Leibler divergence that is nearly zero, here within its noise.
     assert abs(trained.history[-1]["above"] - log_evidence) < 0.5
+
+
+def test_the_estimator_learns_from_chains():
+    frame = linear_gaussian(3, 60, random_state=1).frame
+    settings = {"iterations": 300, "batch_size": 256, "num_weighted": 2000, "random_state": 0}
+    learnt = DAGGFlowNet(preset="chains", chain_steps=600, num_chains=32, **settings).fit(frame).posterior_
+    exact = ExactPosterior().fit(frame).posterior_
+    assert learnt.details["verdict"] == "trusted"
+    # 2000 weights of a policy close to the posterior
+    np.testing.assert_allclose(learnt.log_evidence, exact.log_evidence, atol=0.1)
+    difference = learnt.edge_probabilities() - exact.edge_probabilities()
+    assert abs(difference.to_numpy()).max() < 0.06  # four standard errors of 2000 samples, and half again

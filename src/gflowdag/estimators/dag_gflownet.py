@@ -74,6 +74,8 @@ class DAGGFlowNet(StructureLearner):
             one of `paper`).
         batch_size: trajectories (`fast`), transitions (`paper`) or states (`chains`) in a training step.
         learning_rate: of Adam.
+        chain_steps: steps of the Markov chains that the preset `chains` learns from, a third of them burn-in.
+        num_chains: chains side by side.
         num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
         sampling_batch: graphs that are drawn side by side.
         num_witnesses: graphs of short Markov chains over orders, on which the policy is tested for what it
@@ -101,6 +103,8 @@ class DAGGFlowNet(StructureLearner):
         objective: str | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        chain_steps: int = 3000,
+        num_chains: int = 256,
         num_weighted: int = 10_000,
         sampling_batch: int = 1000,
         num_witnesses: int = 256,
@@ -123,6 +127,8 @@ class DAGGFlowNet(StructureLearner):
         self.objective = objective
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.chain_steps = chain_steps
+        self.num_chains = num_chains
         self.num_weighted = num_weighted
         self.sampling_batch = sampling_batch
         self.num_witnesses = num_witnesses
@@ -147,9 +153,7 @@ class DAGGFlowNet(StructureLearner):
                 options=preset.options,
                 folder=self.folder,
                 resume=self.resume,
-                fingerprint=self._fingerprint(
-                    score, seed, self.preset, self.objective, self.batch_size, self.learning_rate
-                ),
+                fingerprint=self._fingerprint(score, seed, *self._settings()),
                 progress=progress,
             )
             return self._posterior(score, seed, learner.space, trained.params, sample_key, trained.iterations)
@@ -165,6 +169,11 @@ class DAGGFlowNet(StructureLearner):
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
         figures = {"preset": self.preset, "iterations": iterations}
         return replace(posterior, details={**posterior.details, **figures})
+
+    def _settings(self) -> list[Any]:
+        """What decides about training, beside the data and its length."""
+        settings = [self.preset, self.objective, self.batch_size, self.learning_rate]
+        return [*settings, self.chain_steps, self.num_chains] if self.preset == "chains" else settings
 
     def _preset(self) -> Preset:
         """The preset with what the user set in its place."""
@@ -194,7 +203,14 @@ class DAGGFlowNet(StructureLearner):
         """A learner with the graphs of Markov chains to learn from."""
         if self.objective is not None:
             raise GFlowDAGError("the preset `chains` maximises a likelihood: leave objective out")
-        chains = order_chains(score, seed, _NUM_TAUGHT, num_chains=256, iterations=3000, progress=progress)
+        chains = order_chains(
+            score,
+            seed,
+            _NUM_TAUGHT,
+            num_chains=self.num_chains,
+            iterations=self.chain_steps,
+            progress=progress,
+        )
         return EdgeCloning(
             edge_space(score),
             jnp.asarray(chains.samples),

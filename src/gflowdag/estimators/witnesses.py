@@ -9,7 +9,6 @@ that the policy has seen in its own samples, there is a part of the posterior th
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +38,7 @@ def witness_log_weights(
     if not num_witnesses:
         return np.zeros(0)
     chains = order_chains(score, seed, num_witnesses, num_chains=16, iterations=600)
-    log_ratio = retrace(space, policy, jax.random.key(seed), jnp.asarray(chains.samples))
+    log_ratio = retrace(space, policy, jax.random.key(seed), chains.samples)
     return chains.log_scores + np.asarray(log_ratio)
 
 

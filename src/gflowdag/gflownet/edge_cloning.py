@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.devices import split
 from gflowdag.gflownet import edges
 from gflowdag.gflownet.edge_policy import PairPolicy
 from gflowdag.gflownet.edges import EdgeSpace, Policy
@@ -43,9 +44,9 @@ class EdgeCloning(eqx.Module):
         del target, step
         row_key, subset_key = jax.random.split(key)
         rows = jax.random.randint(row_key, (self.batch_size,), 0, len(self.graphs), jnp.int32)
-        keys = jax.random.split(subset_key, self.batch_size)
+        keys = split(jax.random.split(subset_key, self.batch_size))
         surprise, added = jax.vmap(lambda key, graph: step_surprise(self.space, params, key, graph))(
-            keys, self.graphs[rows]
+            keys, split(self.graphs[rows])
         )
         steps = added + 1.0
         log_orders = jax.lax.lgamma(steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from gflowdag.gflownet.edges import (
@@ -20,7 +21,7 @@ from gflowdag.gflownet.edges import (
 
 
 @eqx.filter_jit
-def retrace(space: EdgeSpace, policy: Policy, key: Array, graphs: Array) -> Array:
+def retrace(space: EdgeSpace, policy: Policy, key: Array, graphs: Array | np.ndarray) -> Array:
     """Walk back from given DAGs by the backward policy; say how likely the forward policy is to come there.
 
     Args:
@@ -50,7 +51,7 @@ def retrace(space: EdgeSpace, policy: Policy, key: Array, graphs: Array) -> Arra
         keys = jax.random.split(jax.random.fold_in(key, t), len(graphs))
         return t + 1, *jax.vmap(undo)(states, done, taken, ratio, keys)
 
-    states = jax.vmap(lambda graph: state_of(space, graph))(graphs)
+    states = jax.vmap(lambda graph: state_of(space, graph))(jnp.asarray(graphs))
     stop = jnp.full(len(graphs), space.num_variables**2, jnp.int32)
     carry = (0, states, jnp.zeros(len(graphs), bool), stop, jnp.zeros(len(graphs), jnp.float64))
     return jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)[-1]
