@@ -12,6 +12,7 @@ from gflowdag.estimators import REGISTRY
 from gflowdag.estimators.base import StructureLearner
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_BUDGETS: Mapping[int, float] = MappingProxyType({})
 LARGE = 30  # number of variables from which on the settings `large` count
 
 
@@ -24,6 +25,7 @@ class Method(NamedTuple):
     full: Mapping[str, Any] = _NOTHING  # one GPU
     large: Mapping[str, Any] = _NOTHING  # changes beyond `LARGE` variables, at full size
     quick_large: Mapping[str, Any] = _NOTHING  # the same, quick
+    budgets: Mapping[int, float] = _NO_BUDGETS  # seconds of training up to so many variables, full size
     uses_interventions: bool = True
 
 
@@ -52,6 +54,7 @@ METHODS: dict[str, Method] = {
             "thinning": 2,
         },
         full={"num_candidates": 8, "burn_in": 4000, "num_steps": 16_000, "thinning": 16},
+        large={"max_outsiders": 2, "num_steps": 12_000, "thinning": 12},
         quick_large={"num_candidates": 6, "max_outsiders": 2},
     ),
     "bootstrap-ges": Method(
@@ -65,6 +68,7 @@ METHODS: dict[str, Method] = {
         "Bootstrap PC",
         "bootstrap-pc",
         quick={"num_bootstraps": 20},
+        large={"num_bootstraps": 30},
         quick_large={"num_bootstraps": 5},
         uses_interventions=False,
     ),
@@ -79,6 +83,8 @@ METHODS: dict[str, Method] = {
         "BCD Nets",
         "bcd-nets",
         quick={"num_steps": 500},
+        full={"num_steps": 6000},
+        large={"num_steps": 3000},
         quick_large={"num_steps": 100, "batch_size": 16},
         uses_interventions=False,
     ),
@@ -86,8 +92,9 @@ METHODS: dict[str, Method] = {
         "DAG-GFlowNet (paper)",
         "dag-gflownet",
         quick={"preset": "paper", "budget": 5.0, "num_samples": 100, **_FEW_GRAPHS},
-        full={"preset": "paper"},
-        large={"num_weighted": 1000, "sampling_batch": 100},
+        full={"preset": "paper", "num_weighted": 1000, "sampling_batch": 500, "num_witnesses": 0},
+        large={"sampling_batch": 100},
+        budgets={5: 12.0, 12: 100.0, 20: 15.0, 62: 20.0},
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
     ),
     "dag-gflownet": Method(
@@ -95,6 +102,8 @@ METHODS: dict[str, Method] = {
         "dag-gflownet",
         quick={"preset": "fast", **_TRAINED_BRIEFLY},
         full={"preset": "fast"},
+        large={"batch_size": 32, "num_weighted": 1000, "num_witnesses": 0},
+        budgets={20: 15.0, 62: 20.0},
         quick_large={"batch_size": 4, "num_samples": 100, **_FEW_GRAPHS},
     ),
     "order-gflownet": Method(
@@ -148,6 +157,9 @@ def settings(name: str, *, quick: bool, num_variables: int) -> dict[str, Any]:
     chosen = dict(method.quick if quick else method.full)
     if num_variables > LARGE:
         chosen |= method.quick_large if quick else method.large
+    sizes = [most for most in method.budgets if num_variables <= most]
+    if sizes and not quick:
+        chosen["budget"] = method.budgets[min(sizes)]
     return chosen
 
 
