@@ -25,7 +25,7 @@ class Method(NamedTuple):
     full: Mapping[str, Any] = _NOTHING  # one GPU
     large: Mapping[str, Any] = _NOTHING  # changes beyond `LARGE` variables, at full size
     quick_large: Mapping[str, Any] = _NOTHING  # the same, quick
-    budgets: Mapping[int, float] = _NO_BUDGETS  # seconds of training up to so many variables, full size
+    budgets: Mapping[int, float] = _NO_BUDGETS  # seconds of training from so many variables on, full size
     uses_interventions: bool = True
 
 
@@ -94,7 +94,7 @@ METHODS: dict[str, Method] = {
         quick={"preset": "paper", "budget": 5.0, "num_samples": 100, **_FEW_GRAPHS},
         full={"preset": "paper", "num_weighted": 1000, "sampling_batch": 500, "num_witnesses": 0},
         large={"sampling_batch": 100},
-        budgets={5: 12.0, 12: 100.0, 20: 15.0, 62: 20.0},
+        budgets={0: 12.0, 6: 100.0, 13: 15.0, 30: 20.0},
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
     ),
     "dag-gflownet": Method(
@@ -103,7 +103,7 @@ METHODS: dict[str, Method] = {
         quick={"preset": "fast", **_TRAINED_BRIEFLY},
         full={"preset": "fast"},
         large={"batch_size": 32, "num_weighted": 1000, "num_witnesses": 0},
-        budgets={20: 15.0, 62: 20.0},
+        budgets={13: 15.0, 30: 20.0},
         quick_large={"batch_size": 4, "num_samples": 100, **_FEW_GRAPHS},
     ),
     "order-gflownet": Method(
@@ -157,9 +157,9 @@ def settings(name: str, *, quick: bool, num_variables: int) -> dict[str, Any]:
     chosen = dict(method.quick if quick else method.full)
     if num_variables > LARGE:
         chosen |= method.quick_large if quick else method.large
-    sizes = [most for most in method.budgets if num_variables <= most]
+    sizes = [least for least in method.budgets if num_variables >= least]
     if sizes and not quick:
-        chosen["budget"] = method.budgets[min(sizes)]
+        chosen["budget"] = method.budgets[max(sizes)]
     return chosen
 
 
