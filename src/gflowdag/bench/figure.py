@@ -21,8 +21,8 @@ _PANELS = (
     ("sampling", "dags_per_s", "num_variables", "DAGs drawn per second"),
     ("exact", "posterior_s", "num_variables", "exact posterior, seconds"),
     ("scores", "local_per_s", "num_variables", "local scores per second"),
-    ("variables", "first_s", "num_variables", "first fit, seconds"),
-    ("rows", "first_s", "num_rows", "first fit, seconds"),
+    ("variables", "work_s", "num_variables", "short fit, seconds of work"),
+    ("rows", "work_s", "num_rows", "short fit, seconds of work"),
 )
 _AXES = {"num_variables": "variables", "num_rows": "rows"}
 
@@ -41,7 +41,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         ax.set_axis_off()
     for ax, d in zip(axes[0], sizes, strict=False):
         _draw_errors(ax, [row for row in rows if row["kind"] == "quality" and row["num_variables"] == d])
-        ax.set(title=f"d = {d}", xlabel="seconds")
+        ax.set(title=f"d = {d}", xlabel="seconds without compilation")
     axes[0, 0].set_ylabel("largest error of an edge probability")
     for ax, (kind, name, axis, title) in zip(axes[1], panels, strict=False):
         _draw_curves(ax, [row for row in rows if row["kind"] == kind and name in row], axis, name)
@@ -58,7 +58,7 @@ def _draw_errors(ax: Axes, rows: Sequence[Row]) -> None:
     ax.set_axis_on()
     for row in rows:
         errors = [max(rung["error"], _SMALLEST_ERROR) for rung in row.get("rungs", ())]
-        seconds = [rung["seconds"] for rung in row.get("rungs", ())]
+        seconds = [rung["work"] for rung in row.get("rungs", ())]
         ax.plot(seconds, errors, "o-", ms=3, label=row["subject"], color=_colour(row["subject"]))
     for goal in GOALS:
         ax.axhline(goal, color="#8a949e", lw=0.8, ls="--")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
 
 from gflowdag import exact
+from gflowdag.bench.compilation import compilation_seconds
 from gflowdag.bench.ladders import GROWTH, rungs
 from gflowdag.bench.results import Row
 from gflowdag.bench.samplers import SAMPLERS
@@ -38,24 +39,20 @@ def time_to_quality(task: Task, references: Path) -> Iterator[Row]:
     truth = exact.reference(make_score(problem.data).dense_table(), references).edge_probabilities
     climbed: list[Row] = []
     for settings in rungs(task.subject):
-        posterior, seconds = _fit(task, problem.data, settings)
+        posterior, spent = _fit(task, problem.data, settings)
         error = float(np.abs(posterior.edge_probabilities().to_numpy() - truth).max())
         verdict = str(posterior.diagnostics()["verdict"])
-        climbed.append({**settings, "seconds": seconds, "error": error, "verdict": verdict})
+        climbed.append({**settings, **spent._asdict(), "error": error, "verdict": verdict})
         yield {**_reached(climbed), "best_error": min(r["error"] for r in climbed), "rungs": list(climbed)}
-        if error < min(GOALS) or _next_seconds(climbed) > task.cap:
+        if error < min(GOALS) or spent.seconds + (GROWTH - 1) * spent.work > task.cap:
             return
 
 
 def growth(task: Task, references: Path) -> Iterator[Row]:
     """Seconds of a fit of the least effort, to see how they grow with the table."""
     problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
-    settings = next(rungs(task.subject))
-    _, first = _fit(task, problem.data, settings)
-    yield {"first_s": first}
-    if 2 * first < task.cap:
-        _, seconds = _timed(_estimator(task, settings).fit, problem.data)
-        yield {"first_s": first, "fit_s": seconds}
+    _, spent = _fit(task, problem.data, next(rungs(task.subject)))
+    yield {"first_s": spent.seconds, "work_s": spent.work}
 
 
 def sampling(task: Task, references: Path) -> Iterator[Row]:
@@ -101,28 +98,28 @@ MEASUREMENTS: dict[str, Measurement] = {
 }
 
 
+class Spent(NamedTuple):
+    """What a fit took."""
+
+    seconds: float
+    work: float  # seconds without those of compilation
+
+
 def _reached(climbed: list[Row]) -> Row:
     """For each goal the seconds of the first fit that met it; without an entry where none did."""
-    found = {goal: [rung["seconds"] for rung in climbed if rung["error"] < goal] for goal in GOALS}
-    return {f"to_{goal:g}_s": seconds[0] for goal, seconds in found.items() if seconds}
+    found = {goal: [rung for rung in climbed if rung["error"] < goal] for goal in GOALS}
+    first = {goal: rungs[0] for goal, rungs in found.items() if rungs}
+    whole = {f"to_{goal:g}_s": rung["seconds"] for goal, rung in first.items()}
+    return whole | {f"to_{goal:g}_work_s": rung["work"] for goal, rung in first.items()}
 
 
-def _next_seconds(climbed: list[Row]) -> float:
-    """What the next rung will take: of two fits the difference is work, and only work grows."""
-    seconds = [rung["seconds"] for rung in climbed]
-    work = seconds[-1] - seconds[-2] if len(seconds) > 1 else 0.0
-    return seconds[-1] + GROWTH * max(work, 0.0)
-
-
-def _estimator(task: Task, settings: dict[str, Any]):
-    return estimator_class(task.subject)(random_state=task.seed, **settings)
-
-
-def _fit(task: Task, data: Any, settings: dict[str, Any]) -> tuple[Posterior, float]:
-    """A fit that compiles everything it needs, as the first one of a process does, and its seconds."""
+def _fit(task: Task, data: Any, settings: dict[str, Any]) -> tuple[Posterior, Spent]:
+    """A fit that compiles everything it needs, as the first one of a process does."""
     jax.clear_caches()
-    fitted, seconds = _timed(_estimator(task, settings).fit, data)
-    return fitted.posterior_, seconds
+    estimator = estimator_class(task.subject)(random_state=task.seed, **settings)
+    before = compilation_seconds()
+    fitted, seconds = _timed(estimator.fit, data)
+    return fitted.posterior_, Spent(seconds, max(seconds - (compilation_seconds() - before), 0.0))
 
 
 def _sumu_engine() -> Callable[[np.ndarray], Any]:
