@@ -1,0 +1,81 @@
+"""A program for tests: train and sample on several devices or in several processes, and keep the outcome.
+
+python sharded_run.py OUT.npz EDGE,ORDER,PAPER 1,2,4 [HOST:PORT PROCESSES ID]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gflowdag.processes import connect, is_leader
+
+if len(sys.argv) > 4:
+    connect(sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from exact_flows import problem as edge_problem
+from order_cases import problem as order_problem
+
+from gflowdag.devices import data_parallel
+from gflowdag.gflownet.edge_learner import EdgeLearner
+from gflowdag.gflownet.linear_transformer import Sizes
+from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
+from gflowdag.gflownet.order_potential import last_node_potential
+from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.paper_learner import PaperLearner
+from gflowdag.gflownet.rollout import sample_dags
+from gflowdag.gflownet.trainer import train
+
+BATCH, ITERATIONS = 8, 6
+SMALL = Sizes(embedding=4, heads=1, head_size=4, hidden=8, shared_blocks=1, head_blocks=1)
+
+
+def make_learner(name: str):
+    if name == "order":
+        given = order_problem()
+        potential = last_node_potential(given.weights, given.table.scores, given.labels)
+        space = OrderSpace(given.weights, jnp.asarray(given.labels), potential)
+        return OrderLearner(space, batch=BATCH, width=8, depth=1, untrained_every=4)
+    space = edge_problem(3)[1]
+    if name == "paper":
+        return PaperLearner(
+            space, batch_size=BATCH, num_environments=BATCH, capacity=32, prefill=2, sizes=SMALL
+        )
+    return EdgeLearner(space, batch_size=BATCH, width=8, depth=1)
+
+
+def outcome(name: str) -> dict[str, np.ndarray]:
+    """Parameters and samples."""
+    learner = make_learner(name)
+    params = train(learner, jax.random.key(0), iterations=ITERATIONS).params
+    key = jax.random.key(1)
+    if name == "order":
+        drawn = sample_orders(learner.space, params, key, 16, 2, 4)
+        samples, log_ratio = drawn[0], drawn[1] - drawn[2]
+    else:
+        drawn = sample_dags(learner.space, params, key, 32, batch=16)
+        samples, log_ratio = drawn.adjacency, drawn.log_ratio
+    flat = [
+        np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(eqx.filter(params, eqx.is_array))
+    ]
+    return {
+        "params": np.concatenate(flat),
+        "samples": np.asarray(samples),
+        "log_ratio": np.asarray(log_ratio),
+    }
+
+
+if __name__ == "__main__":
+    out, names, counts = sys.argv[1:4]
+    kept = {}
+    with jax.enable_x64(True):
+        for name in names.split(","):
+            for count in map(int, counts.split(",")):
+                with data_parallel(count):
+                    found = outcome(name)
+                kept |= {f"{name} {count} {part}": array for part, array in found.items()}
+    if is_leader():
+        np.savez(out, **kept)
