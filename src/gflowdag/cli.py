@@ -14,6 +14,9 @@ from gflowdag import cli_studies
 from gflowdag.cli_options import (
     JSON,
     Continuous,
+    Coordinator,
+    Deterministic,
+    Devices,
     Discrete,
     Discretize,
     Drop,
@@ -24,6 +27,8 @@ from gflowdag.cli_options import (
     MaxLevels,
     Missing,
     Prior,
+    Processes,
+    ProcessId,
     Question,
     Quiet,
     RunFolder,
@@ -97,6 +102,11 @@ def fit(
     preset: Annotated[str | None, typer.Option(help="paper or fast (dag-gflownet).")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    devices: Devices = None,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process_id: ProcessId = None,
+    deterministic: Deterministic = False,
     json: JSON = False,
     quiet: Quiet = False,
 ) -> None:
@@ -107,6 +117,8 @@ def fit(
     """
     from gflowdag import commands
 
+    several = any(option is not None for option in (coordinator, processes, process_id))
+    leads = not several or commands.join_processes(coordinator, processes, process_id)
     config = {
         "data": data,
         "method": method,
@@ -128,11 +140,15 @@ def fit(
         "budget": budget,
         "iterations": iterations,
         "preset": preset,
+        "devices": "all" if several and devices is None else devices,
+        "deterministic": deterministic,
         "command": _command(),
     }
     posterior, run = commands.run_fit(
-        config, out=out, truth=truth, resume=resume, verbose=not (quiet or json)
+        config, out=out, truth=truth, resume=resume, verbose=leads and not (quiet or json)
     )
+    if not leads:
+        return
     if json:
         print_json(_summary(posterior) | {"run": str(run)})
     elif not quiet:

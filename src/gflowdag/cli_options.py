@@ -64,6 +64,20 @@ Discretize = Annotated[
 Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
 Truth = Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")]
 MaxLevels = Annotated[int, typer.Option(min=2, help="The most levels that a discrete column may have.")]
+Devices = Annotated[
+    str | None, typer.Option(help="Devices that share the training: a number, or all.", metavar="N|all")
+]
+Coordinator = Annotated[
+    str | None,
+    typer.Option(
+        help="HOST:PORT of process 0, or auto (Slurm): train in several processes.", metavar="ADDRESS"
+    ),
+]
+Processes = Annotated[int | None, typer.Option(min=1, help="Number of these processes.")]
+ProcessId = Annotated[int | None, typer.Option(min=0, help="Which of them this is, from 0.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="The same bytes at every run on a GPU, at some cost.")
+]
 Drop = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -107,9 +108,15 @@ def _is_named(source: str) -> bool:
 def run_fit(
     config: dict[str, Any], *, out: Path | None, truth: Path | None, resume: bool, verbose: bool
 ) -> tuple[Posterior, Path]:
-    """Fit, and write the run folder. Returns the posterior and the folder."""
-    from gflowdag.estimators import estimator_class
+    """Fit, and write the run folder. Returns the posterior and the folder.
 
+    Where several processes work together, process 0 writes.
+    """
+    from gflowdag.estimators import estimator_class
+    from gflowdag.processes import is_leader, leader_first
+
+    if config.get("deterministic"):
+        _make_deterministic()
     data = _configured_table(config)
     true_graph = load_truth(config["data"], truth, data.names)
     name = f"{Path(config['data']).stem}-{config['method']}"
@@ -124,12 +131,32 @@ def run_fit(
         verbose=verbose,
         **options,
     )
-    with runs.Run.start(folder, config | {"data_sha256": data.sha256}, resume=resume) as run:
+    with leader_first():
+        asked = config | {"data_sha256": data.sha256}
+        run = runs.Run.start(folder, asked, resume=resume) if is_leader() else None
+    if run is None:
+        return learner.fit(data).posterior_, folder
+    with run:
         posterior = learner.fit(data).posterior_
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
         facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
         posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
     return posterior, folder
+
+
+def join_processes(coordinator: str | None, processes: int | None, process_id: int | None) -> bool:
+    """Meet the other processes of a run; whether this one leads."""
+    from gflowdag.processes import connect, is_leader
+
+    if coordinator is None:
+        raise GFlowDAGError("--processes and --process-id need the --coordinator that they meet at")
+    connect(coordinator, processes, process_id)
+    return is_leader()
+
+
+def _make_deterministic() -> None:
+    """Have XLA choose GPU kernels that always add in the same order; to be called before it starts."""
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_deterministic_ops=true"
 
 
 def _configured_table(config: dict[str, Any]) -> Dataset:
@@ -155,6 +182,7 @@ def _method_options(estimator: type, config: dict[str, Any], folder: Path, resum
         "budget": None if config["budget"] is None else parse_duration(config["budget"]),
         "iterations": config["iterations"],
         "preset": config["preset"],
+        "devices": _as_number(config.get("devices")),
     }
     known = estimator().get_params()
     options = {name: value for name, value in wanted.items() if value is not None}
@@ -164,6 +192,10 @@ def _method_options(estimator: type, config: dict[str, Any], folder: Path, resum
     if "folder" in known:
         options |= {"folder": str(folder), "resume": resume}
     return options
+
+
+def _as_number(devices: str | None) -> int | str | None:
+    return int(devices) if devices is not None and devices.isdecimal() else devices
 
 
 def parse_duration(text: str) -> float:

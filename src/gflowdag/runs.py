@@ -180,5 +180,5 @@ def _question(config: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in config.items()
-        if name not in {"command", "out", "quiet", "json", "truth"}
+        if name not in {"command", "out", "quiet", "json", "truth", "devices"}
     }
