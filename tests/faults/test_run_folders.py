@@ -89,6 +89,35 @@ def test_bytes_that_are_no_text_become_question_marks(tmp_path: Path) -> None:
     assert read_json(tmp_path / "config.json") == {"data": "caf?.csv"}
 
 
+def test_a_device_without_memory_leaves_the_training_that_was_done(table: Path, tmp_path: Path) -> None:
+    # The device fails when the sampling begins, as JAX would say it; without the fault the run goes on.
+    fault = (
+        "from gflowdag.estimators import order_gflownet\n"
+        "def full(*_, **__): raise RuntimeError('RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.')\n"
+        "order_gflownet.sample_orders = full\n"
+    )
+    folder = tmp_path / "run"
+    command = ("fit", table, "--method", "order-gflownet", "--iterations", "100", "--out", folder, "-q")
+    code, _, errors = run(*command, first=fault)
+    assert code == 1
+    assert "not enough memory" in errors
+    assert "Traceback" not in errors
+    assert runs.read_manifest(folder)["status"] == "stopped"
+    trained = runs.read_metrics(folder)
+    assert trained[-1]["step"] == 100
+    code, _, errors = run(*command, "--resume")
+    assert code == 0, errors
+    assert runs.read_metrics(folder) == trained
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
+def test_a_folder_that_cannot_be_written_to_is_named(table: Path) -> None:
+    code, _, errors = run("fit", table, "--out", "/proc/run")
+    assert code == 2
+    assert "cannot write /proc/run" in errors
+    assert "Traceback" not in errors
+
+
 def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with runs.Run.start(folder, {}), pytest.raises(GFlowDAGError, match="another process is writing"):
