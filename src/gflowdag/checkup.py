@@ -5,18 +5,36 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shlex
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from gflowdag import __version__
 from gflowdag.data import Dataset
+from gflowdag.data.problems import table_problems
+from gflowdag.errors import DataError
 from gflowdag.exact.size import MAX_VARIABLES
 
 _MAX_COLUMNS = 20  # of the table that `check` lists
+
+
+def checked_table(source: str, frame: pd.DataFrame, options: dict[str, Any]) -> Dataset:
+    """The table, or one error that lists all of its problems and the command that leaves them out."""
+    found = table_problems(frame, **options)
+    if not found.messages:
+        return Dataset.from_frame(frame, **options)
+    count = "1 problem" if len(found.messages) == 1 else f"{len(found.messages)} problems"
+    lines = [f"{count} in {source}", *(f"  - {message}" for message in found.messages)]
+    remedies = [f"--drop {shlex.quote(','.join(found.unusable))}"] if found.unusable else []
+    remedies += ["--missing drop"] if found.has_gaps else []
+    if remedies:
+        lines.append(f"To leave out what cannot be used, add: {' '.join(remedies)}")
+    raise DataError("\n".join(lines))
 
 
 def describe(data: Dataset) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def check(
     """Look at a table: kinds, problems, cost of each method."""
     from gflowdag import checkup, commands
 
-    table = commands.load_table(
+    frame, options = commands.read_table(
         data,
         interventions=interventions,
         intervention_base=intervention_base,
@@ -188,7 +188,7 @@ def check(
         missing=missing,
         max_levels=max_levels,
     )
-    facts = checkup.describe(table)
+    facts = checkup.describe(checkup.checked_table(data, frame, options))
     if json:
         print_json(facts)
     else:

@@ -31,7 +31,13 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def load_table(
+def load_table(source: str, **choices: Any) -> Dataset:
+    """A CSV file or the name of a built-in data set, as a `Dataset`; `choices` are those of `read_table`."""
+    frame, options = read_table(source, **choices)
+    return Dataset.from_frame(frame, **options)
+
+
+def read_table(
     source: str,
     *,
     interventions: str | None = None,
@@ -44,8 +50,8 @@ def load_table(
     drop: Sequence[str] | None = None,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
-) -> Dataset:
-    """A CSV file or the name of a built-in data set, as a `Dataset`.
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A CSV file or the name of a built-in data set, and the options with which it becomes a `Dataset`.
 
     Columns are given by name, or several names separated by commas.
     """
@@ -72,7 +78,7 @@ def load_table(
         "max_levels": max_levels,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
-    return Dataset.from_frame(frame.drop(columns=_column_names(drop, frame)), **options)
+    return frame.drop(columns=_column_names(drop, frame)), options
 
 
 def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:

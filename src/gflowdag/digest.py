@@ -71,7 +71,8 @@ def _closing(posterior: Posterior, num_shown: int) -> str:
 
 
 def _notes(facts: dict[str, Any]) -> list[str]:
-    chosen = [f"Method chosen: {facts['chosen']}."] if facts.get("chosen") else []
+    is_news = facts.get("chosen") and facts["verdict"] != "exact"
+    chosen = [f"Method chosen: {facts['chosen']}."] if is_news else []
     return chosen + [str(note) for note in facts.get("notes", ())]
 
 

@@ -22,7 +22,7 @@ def check_constant(values: np.ndarray, names: Sequence[str]) -> None:
         found = [names[column] for column in np.flatnonzero(constant).tolist()]
         raise DataError(
             f"Constant: {shown(map(repr, found))}. A column with one value says nothing about the graph; "
-            f"drop it: df.drop(columns={found[:6]!r})."
+            f"drop it: df.drop(columns={found[:6]!r}), or --drop NAMES on the command line."
         )
 
 
@@ -84,12 +84,13 @@ def _check_combinations(deviations: np.ndarray, names: Sequence[str]) -> None:
     sources = [names[int(order[k])] for k in np.flatnonzero(np.abs(weights) > 1e-6)]
     raise DataError(
         f"Collinear: {dependent!r} is an exact linear combination of {shown(map(repr, sources), 12)}. "
-        f"Drop one of these columns, for example df.drop(columns=[{dependent!r}])."
+        f"Drop one of these columns, for example df.drop(columns=[{dependent!r}]), or --drop NAMES on the "
+        "command line."
     )
 
 
 def _copy_error(first: str, second: str) -> DataError:
     return DataError(
         f"Duplicated: {first!r} and {second!r} hold the same information, up to labels or a linear scale. "
-        f"Drop one of them, for example df.drop(columns=[{second!r}])."
+        f"Drop one of them, for example df.drop(columns=[{second!r}]), or --drop NAMES on the command line."
     )

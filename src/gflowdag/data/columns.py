@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,6 +15,7 @@ from pandas.api import types
 from gflowdag.data.wording import shown
 from gflowdag.errors import DataError
 
+_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
 Kind = Literal["continuous", "discrete"]
 Cells = Any  # a pandas Series [n]; what its methods return is typed too loosely for a checker to follow
 MAX_LEVELS = 30  # of a discrete column, unless the user allows more: beyond, it is mostly no variable
@@ -112,14 +114,22 @@ def infer_kind(name: str, cells: Cells) -> Kind:
         return "discrete"
     if types.is_complex_dtype(cells):
         raise DataError(f"Complex data not supported: split column {name!r} into real columns.")
-    if types.is_datetime64_any_dtype(cells) or types.is_timedelta64_dtype(cells):
+    is_time = types.is_datetime64_any_dtype(cells) or types.is_timedelta64_dtype(cells)
+    if is_time or _holds_written_dates(cells):
         raise DataError(
-            f"Column {name!r} holds dates or times. Turn it into a number (say, days) or drop it."
+            f"Column {name!r} holds dates or times. Turn it into a number (say, days) or drop it "
+            "(--drop NAMES on the command line)."
         )
     if types.is_integer_dtype(cells):
         return "discrete" if cells.nunique() <= MAX_INTEGER_LEVELS else "continuous"
     is_number = types.is_numeric_dtype(cells) or types.infer_dtype(cells) == "decimal"
     return "continuous" if is_number else "discrete"
+
+
+def _holds_written_dates(cells: Cells) -> bool:
+    """Whether every cell is a text that begins like 2021-03-01, 1.3.2021 or 03/01/21."""
+    is_text = types.is_string_dtype(cells) or types.is_object_dtype(cells)
+    return is_text and all(isinstance(cell, str) and _DATE.match(cell.strip()) for cell in cells)
 
 
 def observed_levels(name: str, cells: Cells, max_levels: int) -> tuple[Hashable, ...]:

@@ -88,6 +88,7 @@ class Dataset:
         names = list(frame.columns)
         if knowledge is not None:
             knowledge.resolve(names)
+        row_numbers = table.notes_on_row_numbers(frame)
         frame, intervened, notes = table.complete_rows(frame, intervened, missing)
         if len(frame) < 2:
             raise DataError(
@@ -118,7 +119,7 @@ class Dataset:
         (check_collinear if is_continuous else check_copies)(values, names)
 
         notes += table.notes_on_columns(columns) + table.notes_on_interventions(intervened, names)
-        notes += table.notes_on_row_numbers(frame)
+        notes += row_numbers
         return cls(tuple(columns), values, intervened, knowledge, tuple(notes))
 
     @classmethod

@@ -19,8 +19,9 @@ MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
 _SEPARATORS = (",", ";", "\t", " ")
 _DECLARED_SEPARATOR = re.compile(r"sep=([,;\t])\s*")  # the first line, as Excel writes it
-_DECIMAL_COMMA = re.compile(r'(?:^|[;\t])"?[+-]?\d+,\d+', re.MULTILINE)
-_DECIMAL_POINT = re.compile(r'(?:^|[;\t])"?[+-]?\d+\.\d+', re.MULTILINE)
+# A whole cell: the date 01.03.2021 holds no decimal point.
+_DECIMAL_COMMA = re.compile(r'(?:^|[;\t])"?[+-]?\d+,\d+"?(?=\s*(?:[;\t]|$))', re.MULTILINE)
+_DECIMAL_POINT = re.compile(r'(?:^|[;\t])"?[+-]?\d+\.\d+"?(?=\s*(?:[;\t]|$))', re.MULTILINE)
 
 
 def read_csv(path: str | Path) -> pd.DataFrame:
@@ -82,7 +83,9 @@ def read_text(path: Path, error: type[GFlowDAGError]) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = content.count(b"\n", 0, problem.start) + 1
-        raise error(f"{path} is no UTF-8 text (line {line}). Save it in UTF-8.") from problem
+        raise error(
+            f"{path} is no UTF-8 text (line {line}). Save it as UTF-8 (in Excel: CSV UTF-8)."
+        ) from problem
 
 
 def _with_line_feeds(text: str) -> str:
