@@ -173,6 +173,7 @@ def test_rows_that_are_there_are_not_measured_again(tmp_path: Path, monkeypatch:
     assert asked == [f"quality {method} d={d} N=100" for d in (5, 6) for method in ("mc3", "exact")]
     assert [row["name"] for row in Results.load(out).rows] == asked
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert "| d=6 N=100 | exact |" in out.with_suffix(".md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(1.2, 0), (3.0, 1)], ids=["alike", "slower"])

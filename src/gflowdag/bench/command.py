@@ -14,6 +14,7 @@ from gflowdag.bench.results import Results, circumstances
 from gflowdag.bench.tasks import BASELINE, KINDS, SIZES, plan
 from gflowdag.errors import GFlowDAGError
 from gflowdag.exact import MAX_VARIABLES
+from gflowdag.files import atomic_write
 
 QUICK_METHODS = ("exact", "mc3", "order-mcmc", "order-gflownet")
 QUICK_SIZES = (8,)
@@ -38,8 +39,8 @@ def run_bench(
 ) -> bool:
     """Measure, and show; whether nothing became worse than `compare` by more than the tolerance.
 
-    Rows that `out` already holds are not measured again. The figure goes to the same name with `.png`, exact
-    posteriors to the folder `references` beside it.
+    Rows that `out` already holds are not measured again. Tables and figure go to the same name with `.md` and
+    `.png`, exact posteriors to the folder `references` beside it.
 
     Args:
         out: JSON file.
@@ -77,10 +78,12 @@ def run_bench(
             results.add(row)
             show.print(f"[{number}/{len(tasks)}] {_line(row)}", markup=False, soft_wrap=True)
     figure.draw(results.rows, out.with_suffix(".png"))
+    with atomic_write(out.with_suffix(".md")) as stream:
+        stream.write(tables.page(results, baseline))
     for grid in tables.grids(results.rows, baseline):
         show.print()
         show.print(tables.rich_table(grid))
-    show.print(f"\n× is how many times better than {baseline} (exact: sumu; scores: plain NumPy).")
+    show.print(f"\n{tables.legend(baseline)}")
     return old is None or _compare(results, old, tolerance, show)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.table import Table
 
 from gflowdag.bench.ratios import Change, Ratio, to_baseline
-from gflowdag.bench.results import Row
+from gflowdag.bench.results import Results, Row
 from gflowdag.bench.tasks import BASELINE, KINDS
 
 # Title, and the figures that are shown, of each kind of measurement.
@@ -83,6 +83,18 @@ def markdown(grid: Grid) -> str:
     """A grid for a page."""
     lines = ["| " + " | ".join(grid.columns) + " |", "|---" * 2 + "|--:" * (len(grid.columns) - 2) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in grid.rows)])
+
+
+def page(results: Results, baseline: str = BASELINE) -> str:
+    """All tables of a benchmark, with its circumstances, as Markdown."""
+    about = ", ".join(f"{key} {value}" for key, value in results.about.items())
+    parts = [about, *(f"## {grid.title}\n\n{markdown(grid)}" for grid in grids(results.rows, baseline))]
+    return "\n\n".join([*parts, legend(baseline)]) + "\n"
+
+
+def legend(baseline: str = BASELINE) -> str:
+    """What the columns `×` say."""
+    return f"× is how many times better than {baseline} (exact: than sumu; scores: than plain NumPy)."
 
 
 def number(value: float | None) -> str:
