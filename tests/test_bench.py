@@ -176,6 +176,15 @@ def test_rows_that_are_there_are_not_measured_again(tmp_path: Path, monkeypatch:
     assert "| d=6 N=100 | exact |" in out.with_suffix(".md").read_text("utf-8")
 
 
+def test_a_row_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "bench.json"
+    Results(out, ABOUT).add(_quality("mc3", 1.0) | {"error": "no memory"})
+    asked = _instead(monkeypatch)
+    command.run_bench(out, methods=["mc3"], sizes=[5], kinds=["quality"])
+    assert asked == ["quality mc3 d=5 N=100"]
+    assert [row.get("error") for row in Results.load(out).rows] == [None]
+
+
 @pytest.mark.parametrize(("seconds", "code"), [(1.2, 0), (3.0, 1)], ids=["alike", "slower"])
 def test_the_exit_code_says_that_something_got_slower(
     seconds: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,8 +39,8 @@ def run_bench(
 ) -> bool:
     """Measure, and show; whether nothing became worse than `compare` by more than the tolerance.
 
-    Rows that `out` already holds are not measured again. Tables and figure go to the same name with `.md` and
-    `.png`, exact posteriors to the folder `references` beside it.
+    Rows that `out` already holds are not measured again, unless they failed. Tables and figure go to the same
+    name with `.md` and `.png`, exact posteriors to the folder `references` beside it.
 
     Args:
         out: JSON file.
@@ -71,6 +71,7 @@ def run_bench(
     for name in chosen:
         if not is_installed(name):
             show.print(f"{name}: not installed, left out")
+    results.rows = [row for row in results.rows if "error" not in row]
     measured = {row["name"] for row in results.rows}
     for number, task in enumerate(tasks, start=1):
         if task.name not in measured:

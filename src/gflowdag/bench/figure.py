@@ -49,7 +49,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     named = {
         label: line for ax in axes.flat for line, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=min(len(named), 8) or 1)
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=2 * columns)
     with atomic_write(path, "wb") as stream:
         FigureCanvasAgg(figure).print_png(stream)
 
@@ -62,7 +62,7 @@ def _draw_errors(ax: Axes, rows: Sequence[Row]) -> None:
         ax.plot(seconds, errors, "o-", ms=3, label=row["subject"], color=_colour(row["subject"]))
     for goal in GOALS:
         ax.axhline(goal, color="#8a949e", lw=0.8, ls="--")
-    ax.set(xscale="log", yscale="log")
+    ax.set(xscale="log", yscale="log", ylim=(_SMALLEST_ERROR / 1.5, 1.5))
 
 
 def _draw_curves(ax: Axes, rows: Sequence[Row], axis: str, name: str) -> None:

@@ -107,8 +107,8 @@ class Spent(NamedTuple):
 
 def _reached(climbed: list[Row]) -> Row:
     """For each goal the seconds of the first fit that met it; without an entry where none did."""
-    found = {goal: [rung for rung in climbed if rung["error"] < goal] for goal in GOALS}
-    first = {goal: rungs[0] for goal, rungs in found.items() if rungs}
+    met = {goal: [rung for rung in climbed if rung["error"] < goal] for goal in GOALS}
+    first = {goal: good[0] for goal, good in met.items() if good}
     whole = {f"to_{goal:g}_s": rung["seconds"] for goal, rung in first.items()}
     return whole | {f"to_{goal:g}_work_s": rung["work"] for goal, rung in first.items()}
 
