@@ -2,8 +2,8 @@
 
     python benchmarks/costs.py costs.json [METHOD …]
 
-One process for each fit, so that compilation and the peak of memory are its own. A fit is run at a tenth and
-at three tenths of its default length and extended by a straight line.
+One process for each fit, so that compilation and the peak of memory are its own. A fit is run at 5 % and
+at 15 % of its default length and extended by a straight line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SIZES = (5, 11, 20, 50)
-SHORT, LONG = 0.1, 0.3  # of the default length
+SHORT, LONG = 0.05, 0.15  # of the default length
 TIME_LIMIT = 170  # seconds for one fit
 # The parameters that make a fit longer, with their defaults.
 LENGTHS: dict[str, dict[str, int]] = {

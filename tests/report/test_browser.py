@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,12 @@ def downloaded(browser, kind: str, name: str) -> Path:
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     return path
+
+
+def test_an_exact_answer_has_no_column_of_errors(open_report, chain):
+    exact = replace(chain, details={"verdict": "exact", "explanation": "All were summed."})
+    headers = open_report(exact).find_elements("css selector", "#pair-table th button")
+    assert "± error" not in [header.text for header in headers]
 
 
 def test_the_slider_shows_edges_their_expected_errors_and_cycles(open_report, chain):

@@ -79,6 +79,7 @@ def render(
         names = list(posterior.names)
         truth = pd.DataFrame(align(truth, names), index=names, columns=names)
     drawn = {
+        "method": posterior.method,
         "graph": content.graph_content(posterior),
         "pairs": content.pairs_content(posterior),
         "classes": content.classes_content(posterior),

@@ -52,13 +52,15 @@ function histogram(title, xLabel, ends, mass, options = {}) {
   return chart;
 }
 
+const MANY_LINES = 6;  // beyond, one line would hide the others
+
 function linesChart(title, xLabel, yLabel, series, options = {}) {
   const points = series.flat().filter(([x, y]) => x !== null && y !== null);
   const range = (axis) => points.reduce(([low, high], point) => [Math.min(low, point[axis]), Math.max(high, point[axis])], [Infinity, -Infinity]);
   const chart = axes({ title, xLabel, yLabel, x: range(0), y: range(1), ...options });
   series.forEach((line, index) => {
     const d = line.filter(([, y]) => y !== null).map(([x, y], k) => `${k ? "L" : "M"}${chart.toX(x).toFixed(1)},${chart.toY(y).toFixed(1)}`).join("");
-    chart.picture.append(svg("path", { class: "series", style: seriesColour(index), d }));
+    chart.picture.append(svg("path", { class: series.length > MANY_LINES ? "series thin" : "series", style: seriesColour(index), d }));
   });
   return chart;
 }

@@ -7,8 +7,9 @@ const COLUMNS = [
   { title: "→", label: "probability of the direction as written", value: (row) => row.forward, cell: (row) => [shown(row.forward)] },
   { title: "←", label: "probability of the reverse direction", value: (row) => row.reverse, cell: (row) => [shown(row.reverse)] },
   { title: "none", label: "probability of no edge", value: (row) => row.absent, cell: (row) => [shown(row.absent)] },
-  { title: "± error", label: "Monte-Carlo standard error of →", value: (row) => row.error, cell: (row) => [report.graph.exact ? "exact" : shown(row.error)] },
 ];
+if (!report.graph.exact)
+  COLUMNS.push({ title: "± error", label: "Monte-Carlo standard error of →", value: (row) => row.error, cell: (row) => [shown(row.error)] });
 if (report.graph.unweighted)
   COLUMNS.push({ title: "→ unweighted", label: "probability of → before importance weights", value: ({ i, j }) => report.graph.unweighted[i][j], cell: ({ i, j }) => [shown(report.graph.unweighted[i][j])] });
 if (report.truth)

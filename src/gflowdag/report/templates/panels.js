@@ -114,7 +114,7 @@ function showTruth() {
 
 function showMethods() {
   const charts = report.methods.map(({ name: method, edges }) => {
-    const chart = axes({ title: `${method} against this report`, xLabel: "edge probability here", yLabel: "there", x: [0, 1], y: [0, 1] });
+    const chart = axes({ title: `${method} against ${report.method}`, xLabel: `edge probability by ${report.method}`, yLabel: `by ${method}`, x: [0, 1], y: [0, 1] });
     chart.picture.append(svg("path", { class: "axis", d: `M${chart.toX(0)},${chart.toY(0)}L${chart.toX(1)},${chart.toY(1)}` }));
     for (const [i, j] of everyEdge)
       chart.picture.append(svg("circle", { class: "dot", style: seriesColour(0), r: 3, cx: chart.toX(probability[i][j]).toFixed(1), cy: chart.toY(edges[i][j]).toFixed(1) },
@@ -124,7 +124,7 @@ function showMethods() {
   byId("method-charts").replaceChildren(...charts);
   const gap = ([i, j]) => Math.max(...report.methods.map(({ edges }) => Math.abs(edges[i][j] - probability[i][j])));
   const most = [...everyEdge].sort((a, b) => gap(b) - gap(a)).slice(0, 10);
-  const titles = ["Edge", "here", ...report.methods.map(({ name: method }) => method)];
+  const titles = ["Edge", report.method, ...report.methods.map(({ name: method }) => method)];
   byId("method-table").replaceChildren(
     html("thead", {}, html("tr", {}, ...titles.map((title) => html("th", { scope: "col" }, title)))),
     html("tbody", {}, ...most.map(([i, j]) => html("tr", {}, html("td", {}, name(i), " → ", name(j)), html("td", {}, shown(probability[i][j])),
