@@ -21,7 +21,7 @@ DOES_NOT_APPLY = {
 DOES_NOT_APPLY_TO = {
     BCDNets: {"check_estimators_dtypes": "integers of few values are discrete, which BCD Nets refuses"},
 }
-NEEDS = {"gadget": "sumu", "bootstrap-ges": "causallearn", "bootstrap-pc": "causallearn"}
+NEEDS = {"gadget": "sumu", "bootstrap-pc": "causallearn"}
 METHODS = [method for method in REGISTRY if importlib.util.find_spec(NEEDS.get(method, "sklearn"))]
 
 

@@ -61,7 +61,6 @@ METHODS: dict[str, Method] = {
         "Bootstrap GES",
         "bootstrap-ges",
         quick={"num_bootstraps": 10},
-        quick_large={"num_bootstraps": 2},
         uses_interventions=False,
     ),
     "bootstrap-pc": Method(

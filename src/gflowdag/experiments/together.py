@@ -88,9 +88,7 @@ def fit_together(estimator: Any, tables: Sequence[Dataset], progress: Progress =
     seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
     preset = estimator._preset()
-    learners = [
-        estimator._learner(score, preset, seed + index, progress) for index, score in enumerate(scores)
-    ]
+    learners = [estimator._learner(score, preset) for score in scores]
     train_key, sample_key = jax.random.split(jax.random.key(seed))
     trained = train(
         Stacked(learners),
