@@ -178,3 +178,23 @@ def test_options_that_a_method_lacks_are_refused(table: Path, tmp_path: Path) ->
     assert answer.returncode == 2
     assert "--iterations does not apply" in answer.stderr
     assert "choose one of" in gflowdag("fit", table, "--method", "oracle").stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "completions"),
+    [
+        ("fi", "fit"),
+        ("fit --method order", "order-gflownet\norder-mcmc"),
+        ("fit tab", "table.csv\ntable.truth.csv"),
+    ],
+)
+def test_the_shell_completes_commands_methods_and_tables(typed: str, completions: str, table: Path) -> None:
+    words = f"gflowdag {typed}"
+    request = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    environment = {**os.environ, **request, "_GFLOWDAG_COMPLETE": "complete_bash"}
+    program = "import sys; sys.argv = ['gflowdag']; from gflowdag.cli import main; main()"
+    command = [sys.executable, "-c", program]
+    answer = subprocess.run(
+        command, capture_output=True, text=True, cwd=table.parent, env=environment, timeout=60
+    )
+    assert answer.stdout.strip() == completions

@@ -37,6 +37,7 @@ from gflowdag.cli_options import (
     Standardize,
     Table,
     Truth,
+    complete_method,
     make_console,
     print_json,
 )
@@ -78,6 +79,7 @@ def fit(
             help="auto, exact, order-gflownet, dag-gflownet, order-mcmc, mc3, gadget, bootstrap-ges, "
             "bootstrap-pc, dibs or bcd-nets.",
             metavar="NAME",
+            autocompletion=complete_method,
         ),
     ] = "auto",
     score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,

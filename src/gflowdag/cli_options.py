@@ -39,9 +39,30 @@ class Format(StrEnum):
     json = "json"
 
 
+def complete_method(incomplete: str) -> list[str]:
+    """Names of methods, for the shell's completion."""
+    from gflowdag.estimators import REGISTRY
+
+    return [name for name in REGISTRY if name.startswith(incomplete)]
+
+
+def complete_table(incomplete: str) -> list[str]:
+    """Files, folders and names of data sets, for the shell's completion."""
+    from gflowdag.data import list_datasets
+
+    folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    near = sorted(folder.iterdir()) if folder.is_dir() else []
+    files = [f"{path}/" if path.is_dir() else str(path) for path in near if not path.name.startswith(".")]
+    return [name for name in (*files, *list_datasets()["name"]) if name.startswith(incomplete)]
+
+
 Table = Annotated[
     str,
-    typer.Argument(metavar="TABLE", help="CSV file with a header row, or the name of a built-in data set."),
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV file with a header row, or the name of a built-in data set.",
+        autocompletion=complete_table,
+    ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a posterior.npz file.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
