@@ -21,7 +21,7 @@ from gflowdag.estimators.witnesses import heard, order_chains, unseen_share, wit
 from gflowdag.gflownet.edge_cloning import EdgeCloning
 from gflowdag.gflownet.edge_learner import EdgeLearner
 from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory, edge_space
+from gflowdag.gflownet.edges import MAX_MEMORY, EdgeSpace, Policy, check_memory, edge_space
 from gflowdag.gflownet.objectives import OBJECTIVES
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
@@ -194,7 +194,7 @@ class DAGGFlowNet(StructureLearner):
         objective = self.objective or "trajectory"
         if objective not in OBJECTIVES:
             raise GFlowDAGError(f"objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
-        check_memory(d, preset.batch_size)
+        check_memory(d, preset.batch_size, limit=MAX_MEMORY * count_devices(self.devices))
         return EdgeLearner(
             edge_space(score), batch_size=preset.batch_size, objective=objective, width=default_width(d)
         )

@@ -20,7 +20,7 @@ from gflowdag.graph.incremental import EdgeState
 from gflowdag.score.base import Score
 
 NEVER = -1e9  # log probability of what cannot happen: finite, so that gradients of masked entries are zero
-MAX_MEMORY = 8 * 2**30  # bytes that the trajectories of one iteration may take
+MAX_MEMORY = 8 * 2**30  # bytes that the trajectories of one iteration may take on a device
 
 Policy = Callable[["Observation"], "Decision"]
 
