@@ -63,3 +63,9 @@ def test_the_effective_size_of_an_autoregressive_chain() -> None:
         chain[:, t] = 0.8 * chain[:, t - 1] + noise[:, t]
     expected = 4 * 8000 * (1 - 0.8) / (1 + 0.8)
     assert diagnostics.chain_ess(chain[:, :, None])[0] == pytest.approx(expected, rel=0.15)
+
+
+def test_flat_weights_are_told_in_words():
+    verdict = diagnostics.importance_verdict(diagnostics.importance_summary(np.zeros(100)))
+    assert verdict["verdict"] == "trusted"
+    assert "weights without a tail" in verdict["explanation"]

@@ -82,7 +82,8 @@ def weights_vouch(ess: float, k: float) -> bool:
 def importance_verdict(summary: dict[str, float]) -> dict[str, str]:
     """`verdict` and `explanation` for an importance-weighted posterior."""
     ess, k = summary["ess"], summary["pareto_k"]
-    figures = f"effective sample size {ess:.1%}, Pareto k {k:.2f}"
+    tail = "weights without a tail" if np.isneginf(k) else f"Pareto k {k:.2f}"
+    figures = f"effective sample size {ess:.1%}, {tail}"
     if weights_vouch(ess, k):
         return {
             "verdict": "trusted",
