@@ -1,8 +1,7 @@
 """Order GFlowNet and order MCMC: fidelity to the exact posterior, speed, and how far they reach.
 
 Errors come in two columns: raw policy samples, and importance-weighted. Options: `iterations=N` and
-`budget=SECONDS` of training, `batch=N`, `width=N`; `chains=N`, `steps=N` of order MCMC (fifty, hundred);
-`candidates=N` (fifty, hundred); `rows=N` (fifty).
+`budget=SECONDS` of training, `batch=N`, `width=N`.
 """
 
 from __future__ import annotations
@@ -21,23 +20,18 @@ import pandas as pd
 
 import problems
 from gflowdag import metrics
-from gflowdag.diagnostics import importance_summary
 from gflowdag.estimators.order_gflownet import OrderGFlowNet, order_space
-from gflowdag.estimators.order_mcmc import OrderMCMC, mixing
+from gflowdag.estimators.order_mcmc import OrderMCMC
 from gflowdag.exact import reference
-from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, rollout, sample_orders
+from gflowdag.gflownet.order_learner import OrderLearner, rollout
 from gflowdag.gflownet.order_space import OrderSpace
-from gflowdag.gflownet.trainer import Trained, train
-from gflowdag.mcmc import orders as order_mcmc
+from gflowdag.gflownet.trainer import train
 from gflowdag.score import Score, make_score
 from gflowdag.score.order_problem import (
-    OrderProblem,
-    edge_probabilities_of_orders,
-    mean_edge_probabilities,
     order_problem,
 )
-from gflowdag.score.potentials import symmetric_potential
 from harness import Options, Row, case, in_double_precision
+from order_rows import peak_memory, setting
 
 
 @case
@@ -105,22 +99,6 @@ def order_mcmc_exact(options: Options) -> Iterator[Row]:
 
 
 @case
-def order_gflownet_fifty(options: Options) -> Iterator[Row]:
-    """d = 50, N = 100 and 1000, standardised: every lever, beside an order-MCMC reference."""
-    d = 12 if options.quick else 50
-    for rows in [int(options.extra["rows"])] if "rows" in options.extra else [100, 1000]:
-        problem = problems.linear_gaussian(d, rows, 0, standardize=True)
-        yield from _beyond_exact(problem, options, all_levers=rows == 100)
-
-
-@case
-def order_gflownet_hundred(options: Options) -> Iterator[Row]:
-    """d = 100, N = 100, standardised."""
-    problem = problems.linear_gaussian(16 if options.quick else 100, 100, 0, standardize=True)
-    yield from _beyond_exact(problem, options, all_levers=False)
-
-
-@case
 def order_gflownet_rates(options: Options) -> Iterator[Row]:
     """Training and sampling rates against the batch size, and where an iteration spends its time."""
     yield from in_double_precision(_rates, options)
@@ -161,18 +139,14 @@ def _error(edge_probabilities: np.ndarray, exact: Any) -> float:
     return float(np.abs(edge_probabilities - exact.edge_probabilities).max())
 
 
-def _setting(options: Options, name: str, default: int, quick: int) -> int:
-    return int(options.extra.get(name, quick if options.quick else default))
-
-
 def _against_exact(problem: problems.Problem, options: Options, *, iterations: int) -> Row:
     exact = _exact(make_score(problem.data), options)
     budget = options.extra.get("budget")
     estimator = OrderGFlowNet(
-        iterations=None if budget else _setting(options, "iterations", iterations, 30),
+        iterations=None if budget else setting(options, "iterations", iterations, 30),
         budget=float(budget) if budget else None,
-        batch_size=_setting(options, "batch", 256, 64),
-        width=_setting(options, "width", 256, 32),
+        batch_size=setting(options, "batch", 256, 64),
+        width=setting(options, "width", 256, 32),
         random_state=options.seed,
     )
     posterior = estimator.fit(problem.data).posterior_
@@ -195,114 +169,6 @@ def _against_exact(problem: problems.Problem, options: Options, *, iterations: i
         named = pd.DataFrame(exact.edge_probabilities, index=names, columns=names)
         row["auroc_exact"] = metrics.auroc(named, problem.truth)
     return row
-
-
-def _beyond_exact(problem: problems.Problem, options: Options, *, all_levers: bool) -> Iterator[Row]:
-    return in_double_precision(_levers, problem, options, all_levers)
-
-
-def _levers(problem: problems.Problem, options: Options, all_levers: bool) -> Iterator[Row]:
-    score = make_score(problem.data)
-    d = score.num_variables
-    started = time.perf_counter()
-    orders = order_problem(score, num_candidates=_setting(options, "candidates", 14, 5), seed=options.seed)
-    tables = time.perf_counter() - started
-    space = order_space(score, orders)
-    chains, row, mean = _reference(problem.name, orders, options)
-    yield {**row, "seconds_tables": tables, "lost_mass_mean": float(orders.table.lost_mass.mean())}
-    replay = jnp.asarray(chains.orders.reshape(-1, d), jnp.int32)
-
-    batch, width = _setting(options, "batch", 512, 32), _setting(options, "width", 512, 32)
-    sizes = {"batch": batch, "width": width, "depth": 4}
-    symmetric = symmetric_potential(orders.table, np.asarray(orders.weights.position))
-    symmetric = space._replace(potential=jax.tree.map(jnp.asarray, symmetric))
-    by_name = space._replace(labels=jnp.arange(d, dtype=jnp.int32))
-    levers = {"orders of the chains": (space, OrderCloning(space, replay, **sizes))}
-    if all_levers:
-        levers |= {
-            "orders of the chains, width 256": (
-                space,
-                OrderCloning(space, replay, **(sizes | {"width": 256})),
-            ),
-            "alone": (space, OrderLearner(space, **sizes)),
-            "alone, labels by column": (by_name, OrderLearner(by_name, **sizes)),
-            "alone, symmetric potential": (symmetric, OrderLearner(symmetric, **sizes)),
-        }
-    for name, (of_lever, learner) in levers.items():
-        started = time.perf_counter()
-        untrained = learner.init(jax.random.key(0))[0]
-        before = _evaluate(of_lever, orders, untrained, None, options)
-        trained = train(learner, jax.random.key(options.seed), budget=_setting(options, "budget", 30, 4))
-        after = _evaluate(of_lever, orders, trained.params, mean, options)
-        yield {
-            "problem": problem.name,
-            "lever": name,
-            "seconds": time.perf_counter() - started,
-            "iterations": trained.iterations,
-            "below_untrained": before["below"],
-            **after,
-            **({"above": trained.history[-1]["above"]} if "above" in trained.history[-1] else {}),
-            "memory_gib": _memory(),
-            "curve": _curve(trained),
-        }
-
-
-def _reference(name: str, problem: OrderProblem, options: Options):
-    """Order MCMC: its chains, a row of figures, and the mean of its edge probabilities."""
-    steps, records = _setting(options, "steps", 30_000, 40), 8 if options.quick else 40
-    started = time.perf_counter()
-    chains = order_mcmc.sample(
-        problem.weights,
-        problem.labels,
-        jax.random.key(options.seed),
-        num_chains=_setting(options, "chains", 256, 8),
-        num_records=records,
-        burn_in=records,
-        thinning=max(1, steps // (2 * records)),
-    )
-    seconds = time.perf_counter() - started
-    edges = edge_probabilities_of_orders(problem, chains.orders.reshape(-1, chains.orders.shape[-1]))
-    edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
-    figures, errors = mixing(edges, chains.log_weights)
-    mean = edges.mean(axis=(0, 1))
-    row = {
-        "problem": name,
-        "lever": "order MCMC",
-        "seconds": seconds,
-        "iterations": steps,
-        "r_hat": figures["r_hat"],
-        "effective_samples": figures["effective_samples"],
-        "largest_error": float(errors.max()),
-        "relocated": chains.relocated,
-        "swapped": chains.swapped,
-        "expected_edges": float(mean.sum()),
-        "mean_log_weight": [float(x) for x in chains.log_weights.mean(axis=0)],
-        "memory_gib": _memory(),
-    }
-    return chains, row, mean
-
-
-def _evaluate(space: OrderSpace, problem: OrderProblem, policy: Any, mean: Any, options: Options) -> Row:
-    """`below` is the mean log importance weight: the log evidence less a Kullback–Leibler divergence."""
-    num_batches = 2 if options.quick else 16
-    drawn = sample_orders(space, policy, jax.random.key(7), 512, num_batches)
-    orders, log_weights, log_policy = map(np.asarray, drawn)
-    log_ratio = log_weights - log_policy
-    summary = importance_summary(log_ratio)
-    row: Row = {"below": float(log_ratio.mean()), **summary}
-    row["divergence"] = summary["log_evidence"] - row["below"]
-    if mean is not None and np.array_equal(space.labels, problem.labels):
-        importance = np.exp(log_ratio - log_ratio.max())
-        weighted, _ = mean_edge_probabilities(problem, orders, importance / importance.sum())
-        raw, _ = mean_edge_probabilities(problem, orders, np.full(len(orders), 1 / len(orders)))
-        row["to_reference_weighted"] = float(np.abs(weighted - mean).max())
-        row["to_reference_raw"] = float(np.abs(raw - mean).max())
-    return row
-
-
-def _curve(trained: Trained) -> list[dict[str, float]]:
-    every = max(1, len(trained.history) // 20)
-    return [{name: float(value) for name, value in row.items()} for row in trained.history[::every]]
 
 
 def _rates(options: Options) -> Iterator[Row]:
@@ -348,7 +214,7 @@ def _rate(space: OrderSpace, batch: int, seconds: float) -> Row:
         "ms_walk_and_gradient": 1e3 * whole,
         "ms_iteration": 1e3 / rate if rate else float("nan"),
         "gpu_busy_percent": busy.mean(),
-        "memory_gib": _memory(),
+        "memory_gib": peak_memory(),
     }
 
 
@@ -386,9 +252,3 @@ class _GPUBusy:
     def mean(self) -> float:
         late = self._percent[len(self._percent) // 2 :]  # compilation is over
         return float(np.mean(late)) if late else float("nan")
-
-
-def _memory() -> float:
-    """Peak memory of the device so far in GiB; NaN where it does not say."""
-    statistics = jax.devices()[0].memory_stats() or {}
-    return statistics.get("peak_bytes_in_use", float("nan")) / 2**30

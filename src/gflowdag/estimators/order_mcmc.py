@@ -11,18 +11,23 @@ from gflowdag.data import Knowledge
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.mcmc import orders as order_mcmc
+from gflowdag.mcmc import order_chains
 from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
 from gflowdag.score.order_draws import draw_graphs
 from gflowdag.score.order_problem import edge_probabilities_of_orders, order_problem
 
+TEMPERATURES = 10  # replicas of each chain beyond dense tables
 _MOVING = 0.01  # standard deviation from which on an edge probability counts as varying between orders
 
 
 class OrderMCMC(StructureLearner):
     """Markov chains over canonical orders, with parent sets summed out: order MCMC without its bias.
+
+    Between steps in the order the labels that make orders canonical are drawn anew, and edges of a drawn
+    graph are reversed. Beyond 20 variables each chain has replicas at rising temperatures, with which it
+    exchanges graphs (parallel tempering).
 
     Args:
         score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
@@ -32,8 +37,12 @@ class OrderMCMC(StructureLearner):
         num_samples: number of graphs to return.
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
-        iterations: steps of each chain, a third of them burn-in.
-        num_chains: chains side by side; on a GPU thousands cost little more than a few.
+        iterations: steps of each chain in the order, a third of them burn-in; with each step go two proposed
+            reversals for each variable.
+        num_chains: chains side by side, which are compared to judge convergence; by default 64, and 8 where
+            they are tempered.
+        num_temperatures: replicas of each chain; by default 1 up to 20 variables, else 10.
+        hottest: inverse temperature of the hottest replica, between 0 and 1.
         num_records: orders kept from each chain.
         num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
     """
@@ -51,7 +60,9 @@ class OrderMCMC(StructureLearner):
         random_state: int | np.random.Generator | None = None,
         verbose: bool = False,
         iterations: int = 3000,
-        num_chains: int = 64,
+        num_chains: int | None = None,
+        num_temperatures: int | None = None,
+        hottest: float = 0.25,
         num_records: int = 100,
         num_candidates: int | None = None,
     ) -> None:
@@ -66,16 +77,21 @@ class OrderMCMC(StructureLearner):
         )
         self.iterations = iterations
         self.num_chains = num_chains
+        self.num_temperatures = num_temperatures
+        self.hottest = hottest
         self.num_records = num_records
         self.num_candidates = num_candidates
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
-        chains = order_mcmc.sample(
-            problem.weights,
-            problem.labels,
+        ladder = order_chains.geometric_ladder(
+            self.num_temperatures or (1 if problem.is_dense else TEMPERATURES), self.hottest
+        )
+        chains = order_chains.sample(
+            problem,
             jax.random.key(seed),
-            num_chains=self.num_chains,
+            num_chains=self.num_chains or (64 if len(ladder) == 1 else 8),
+            ladder=ladder,
             num_records=self.num_records,
             burn_in=self.num_records // 2,
             thinning=max(1, round(self.iterations / (1.5 * self.num_records))),
@@ -98,7 +114,7 @@ class OrderMCMC(StructureLearner):
                 **verdict,
                 **restricted_verdict(verdict, problem),
                 "edge_errors": errors,
-                "acceptance": {"relocation": chains.relocated, "swap": chains.swapped},
+                "acceptance": chains.acceptance(),
                 "iterations": self.iterations,
                 "lost_mass": problem.table.lost_mass,
             },

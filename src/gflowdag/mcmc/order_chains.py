@@ -32,8 +32,8 @@ from gflowdag.score.order_labels import canonical_orders
 from gflowdag.score.order_problem import OrderProblem
 from gflowdag.score.orders import OrderWeights, order_weights
 
-SWEEP = 20  # steps in the order between two graphs
-REVERSALS = 20  # reversals proposed to each graph, for each variable
+SWEEP = 5  # steps in the order between two graphs
+REVERSALS = 2  # proposed to each graph, for each step and variable
 
 
 class Chains(NamedTuple):
@@ -45,6 +45,16 @@ class Chains(NamedTuple):
     swapped: float  # share of accepted swaps
     reversed: float  # share of accepted edge reversals
     exchanged: np.ndarray  # float64 [B − 1], share of accepted exchanges between neighbouring temperatures
+
+    def acceptance(self) -> dict[str, float]:
+        """Share of accepted moves of each kind; of the exchanges, where they are rarest."""
+        shares = {"relocation": self.relocated, "swap": self.swapped, "reversal": self.reversed}
+        return shares | ({"exchange": float(self.exchanged.min())} if self.exchanged.size else {})
+
+
+def geometric_ladder(num_temperatures: int, hottest: float = 0.25) -> tuple[float, ...]:
+    """Inverse temperatures from 1 to `hottest` by equal factors."""
+    return tuple(np.geomspace(1.0, hottest, num_temperatures).tolist())
 
 
 def sample(
@@ -72,7 +82,7 @@ def sample(
     """
     start_key, host_key, key = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(host_key)))
-    replicas = _Replicas(problem, ladder, num_chains, start_key, rng)
+    replicas = Replicas(problem, ladder, num_chains, start_key, rng)
     num_sweeps = -(-thinning // SWEEP)
     kept: list[np.ndarray] = []
     total = burn_in + num_records
@@ -84,13 +94,25 @@ def sample(
             kept.append(canonical_orders(replicas.graphs[0], problem.labels).astype(np.int16))
         progress(record + 1, total)
     recorded = np.stack(kept, axis=1)
+    return Chains(recorded, log_weights(problem, recorded), *replicas.shares())
+
+
+def log_weights(problem: OrderProblem, recorded: np.ndarray) -> NDArray[np.float64]:
+    """Log-weights of recorded orders, int [C, T, d] -> float64 [C, T]."""
     labels = jnp.asarray(problem.labels, jnp.int32)
-    log_weights = _log_weights(problem.weights, jnp.asarray(recorded, jnp.int32), labels)
-    return Chains(recorded, np.asarray(log_weights), *replicas.shares())
+    return np.asarray(_log_weights(problem.weights, jnp.asarray(recorded, jnp.int32), labels))
 
 
-class _Replicas:
-    """The graphs of all chains at all temperatures, and what moves them."""
+class Replicas:
+    """The graphs of all chains at all temperatures, and what moves them.
+
+    Args:
+        problem: tables and labels.
+        ladder: inverse temperatures, from 1 down, `B` of them.
+        num_chains: chains side by side, `C`.
+        key: of the random orders at the start.
+        rng: of everything else that happens on the host.
+    """
 
     def __init__(
         self,
@@ -105,13 +127,18 @@ class _Replicas:
         self.table = problem.table
         self.problems = [_tempered(problem, beta) for beta in ladder]
         self.sums = [parent_sums(tempered) for tempered in self.problems]
-        self.weights = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(p.weights for p in self.problems))
+        self.weights = problem.weights
+        if len(ladder) > 1:
+            self.weights = jax.tree.map(
+                lambda *leaves: jnp.stack(leaves), *(tempered.weights for tempered in self.problems)
+            )
         labels = jnp.asarray(problem.labels, jnp.int32)
         started = orders.start(key, problem.weights, labels, num_chains * len(ladder)).order
         drawn = draw_graphs(problem.weights, problem.table, np.asarray(started), problem.labels, rng)
         self.graphs = drawn.reshape(len(ladder), num_chains, *drawn.shape[1:])  # bool [B, C, d, d]
         self._moves: list[tuple[float, float, float]] = []  # shares of accepted moves at temperature 1
         self._exchanges = np.zeros((2, len(ladder) - 1))  # accepted, proposed
+        self._round = 0
 
     def sweep(self, key: Array, num_steps: int) -> None:
         """Fresh labels, steps in the order, new graphs, reversals, exchanges."""
@@ -123,7 +150,9 @@ class _Replicas:
         reached, info = jax.device_get(_steps(key, reached, labels, self.weights, num_steps=num_steps))
         for level, tempered in enumerate(self.problems):
             drawn = draw_graphs(tempered.weights, tempered.table, reached[level], labels[level], self.rng)
-            self.graphs[level], share = reverse_edges(self.sums[level], drawn, REVERSALS * d, self.rng)
+            self.graphs[level], share = reverse_edges(
+                self.sums[level], drawn, REVERSALS * num_steps * d, self.rng
+            )
             if level == 0:
                 self._moves.append((info.relocated[0], info.swapped[0], share))
         self._exchange()
@@ -132,7 +161,8 @@ class _Replicas:
         """Metropolis exchange of whole graphs between neighbours, pairs of even and of odd levels in turn."""
         num_betas, num_chains, d, _ = self.graphs.shape
         scores = table_log_scores(self.table, self.graphs.reshape(-1, d, d)).reshape(num_betas, num_chains)
-        for level in range(len(self._moves) % 2, num_betas - 1, 2):
+        self._round += 1
+        for level in range(self._round % 2, num_betas - 1, 2):
             gain = (self.ladder[level] - self.ladder[level + 1]) * (scores[level + 1] - scores[level])
             taken = np.log(self.rng.random(num_chains)) < gain
             pair = self.graphs[level : level + 2, taken]
@@ -148,6 +178,8 @@ class _Replicas:
 
 def _tempered(problem: OrderProblem, beta: float) -> OrderProblem:
     """The problem with all local scores multiplied by `beta`."""
+    if beta == 1.0:
+        return problem
     table = problem.table
     table = CandidateTable(table.candidates, beta * table.scores, beta * table.singles, table.lost_mass)
     return OrderProblem(table, jax.tree.map(jnp.asarray, order_weights(table)), problem.labels)
@@ -161,26 +193,27 @@ def _steps(key: Array, order: Array, labels: Array, weights: OrderWeights, *, nu
         key: typed PRNG key.
         order: int32 [B, C, d].
         labels: int32 [B, C, d].
-        weights: leaves [B, ...].
+        weights: leaves [B, ...]; without that axis where there is one temperature.
         num_steps: of each.
 
     Returns:
         int32 [B, C, d], and the shares of accepted moves at each temperature [B].
     """
+    level = 0 if weights.empty.ndim == 2 else None
 
     def body(states: orders.ChainState, key: Array):
         keys = jax.random.split(key, labels.shape[:2])
-        one_level = jax.vmap(orders.step, (0, 0, None, 0))
-        states, info = jax.vmap(one_level)(keys, states, weights, labels)
+        chains = jax.vmap(orders.step, (0, 0, None, 0))
+        states, info = jax.vmap(chains, (0, 0, level, 0))(keys, states, weights, labels)
         return states, jax.tree.map(lambda leaf: jnp.mean(leaf, axis=1, dtype=jnp.float32), info)
 
-    states = jax.vmap(jax.vmap(orders.init, (None, 0, 0)))(weights, labels, order)
+    start = jax.vmap(orders.init, (None, 0, 0))
+    states = jax.vmap(start, (level, 0, 0))(weights, labels, order)
     states, info = jax.lax.scan(body, states, jax.random.split(key, num_steps))
     return states.order, jax.tree.map(partial(jnp.mean, axis=0), info)
 
 
 @jax.jit
 def _log_weights(weights: OrderWeights, recorded: Array, labels: Array) -> Array:
-    """Of recorded orders [C, T, d]."""
     one = partial(orders.log_weight, weights, labels)
     return jax.lax.map(jax.vmap(one), recorded)

@@ -31,18 +31,21 @@ class ParentSums(NamedTuple):
     singles: NDArray[np.float64]  # [d (node), d (outsider)], of an outsider alone; −inf for candidates
     candidates: NDArray[np.int32]  # [d, K]
     position: NDArray[np.int32]  # [d (node), d (parent)], place among the candidates; K for the others
+    sequence: NDArray[np.int64]  # [d, K], places of the candidates, the least likely parents first
 
 
 def parent_sums(problem: OrderProblem) -> ParentSums:
     """What the moves look up, from the tables of a problem."""
     table, weights = problem.table, problem.weights
+    containing = np.asarray(weights.table)
     return ParentSums(
         table.scores,
         log_subset_sums(table.scores),
-        np.asarray(weights.table),
+        containing,
         np.asarray(table.singles),
         table.candidates,
         np.asarray(weights.position),
+        np.argsort(containing[:, :, -1], axis=1),
     )
 
 
@@ -180,7 +183,7 @@ def _draw_containing(sums, node, parent, allowed, uniform, graph):
     bit = sums.position[node, parent]
     if bit < sums.candidates.shape[1]:
         others = _local_index(sums, node, allowed) & ~(1 << bit)
-        _set_parents(sums, node, _subset_with(sums, node, bit, others, 0, uniform), graph)
+        _set_parents(sums, node, _subset_with(sums, node, bit, others, uniform), graph)
 
 
 @njit(cache=True, nogil=True)
@@ -207,7 +210,7 @@ def _subset_of(sums, node, allowed, uniform):
     them: what is left of it after a decision is uniform again.
     """
     left = allowed
-    for k in range(sums.candidates.shape[1]):
+    for k in sums.sequence[node]:
         if left >> k & 1:
             without = np.exp(sums.subsets[node, left & ~(1 << k)] - sums.subsets[node, left])
             if uniform < without:
@@ -215,20 +218,22 @@ def _subset_of(sums, node, allowed, uniform):
                 left &= ~(1 << k)
             else:
                 uniform = (uniform - without) / (1 - without)
-                return _subset_with(sums, node, k, left & ~(1 << k), k + 1, uniform)
+                return _subset_with(sums, node, k, left & ~(1 << k), uniform)
     return 0
 
 
 @njit(cache=True, nogil=True)
-def _subset_with(sums, node, parent, others, first, uniform):
-    """A set of the candidate `parent` and some of `others` (local index; from the bit `first` on).
+def _subset_with(sums, node, parent, others, uniform):
+    """A set of the candidate `parent` and some of `others` (local index).
 
-    Sums over sets that contain two candidates are not kept: after the second, the rest is enumerated.
+    Sums over sets that contain two candidates are not kept: after the second, the rest is enumerated. As
+    likely parents come last, little is left to decide by then.
     """
     table = sums.containing[node, parent]
-    left = others
-    for k in range(first, sums.candidates.shape[1]):
+    left = undecided = others
+    for k in sums.sequence[node]:
         if left >> k & 1:
+            undecided &= ~(1 << k)
             total = table[_squeeze(left, parent)]
             without = np.exp(table[_squeeze(left & ~(1 << k), parent)] - total)
             if uniform < without:
@@ -237,7 +242,6 @@ def _subset_with(sums, node, parent, others, first, uniform):
             else:
                 uniform = (uniform - without) / (1 - without)
                 both = (1 << parent) | (1 << k)
-                undecided = left & ~((2 << k) - 1)
                 log_both = total + np.log1p(-without)
                 return subset_at(sums.scores[node], both, undecided, log_both, uniform) | both
     return 1 << parent
