@@ -3,7 +3,7 @@
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
 `iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
 variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
-`d=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`, `paper_budget=SECONDS`,
+`d=N` (rows, cost); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`, `paper_budget=SECONDS`,
 `paper_batch=N`, `paper_rate=X` (learning curves).
 """
 
@@ -96,7 +96,7 @@ def dag_gflownet_twenty(options: Options) -> Iterator[Row]:
 @case
 def dag_gflownet_rows(options: Options) -> Iterator[Row]:
     """N = 10², 10³, 10⁴ at d = 5 and 11, standardised: the paper's stated limitation."""
-    for d in (5,) if options.quick else (int(options.extra["d"]),) if "d" in options.extra else (5, 11):
+    for d in _sizes(options, (5,), (5, 11)):
         for rows in (100, 1000, 10_000):
             problem = problems.linear_gaussian(d, rows, 0, standardize=True)
             yield _against_exact(problem, options, default_iterations=2000 if d == 5 else 4000)
@@ -105,7 +105,7 @@ def dag_gflownet_rows(options: Options) -> Iterator[Row]:
 @case
 def dag_gflownet_cost(options: Options) -> Iterator[Row]:
     """Training and sampling speed and the memory of the trajectories against d."""
-    for d in (5, 10) if options.quick else (5, 10, 20, 50):
+    for d in _sizes(options, (5, 10), (5, 10, 20, 50)):
         yield _cost(d, options)
 
 
@@ -123,6 +123,11 @@ def _length(options: Options, default: int) -> dict[str, Any]:
     if "budget" in options.extra:
         return {"budget": float(options.extra["budget"])}
     return {"iterations": int(options.extra.get("iterations", default))}
+
+
+def _sizes(options: Options, quick: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers of variables."""
+    return (int(options.extra["d"]),) if "d" in options.extra else quick if options.quick else full
 
 
 def _scalings(options: Options) -> list[bool]:
