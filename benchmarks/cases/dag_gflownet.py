@@ -3,8 +3,8 @@
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
 `iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
 variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
-`d=N` (rows, cost); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`, `paper_budget=SECONDS`,
-`paper_batch=N`, `paper_rate=X` (learning curves).
+`d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`,
+`paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X` (learning curves).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def dag_gflownet_twenty(options: Options) -> Iterator[Row]:
 def dag_gflownet_rows(options: Options) -> Iterator[Row]:
     """N = 10², 10³, 10⁴ at d = 5 and 11, standardised: the paper's stated limitation."""
     for d in _sizes(options, (5,), (5, 11)):
-        for rows in (100, 1000, 10_000):
+        for rows in (int(options.extra["rows"]),) if "rows" in options.extra else (100, 1000, 10_000):
             problem = problems.linear_gaussian(d, rows, 0, standardize=True)
             yield _against_exact(problem, options, default_iterations=2000 if d == 5 else 4000)
 
