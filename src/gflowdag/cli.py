@@ -101,7 +101,7 @@ def fit(
     iterations: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="paper or fast (dag-gflownet).")] = None,
+    preset: Annotated[str | None, typer.Option(help="fast, chains or paper (dag-gflownet).")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     devices: Devices = None,
@@ -178,7 +178,7 @@ def check(
     """Look at a table: kinds, problems, cost of each method."""
     from gflowdag import checkup, commands
 
-    frame, options = commands.read_table(
+    table = commands.load_table(
         data,
         interventions=interventions,
         intervention_base=intervention_base,
@@ -190,7 +190,7 @@ def check(
         missing=missing,
         max_levels=max_levels,
     )
-    facts = checkup.describe(checkup.checked_table(data, frame, options))
+    facts = checkup.describe(table)
     if json:
         print_json(facts)
     else:
@@ -213,7 +213,7 @@ def query(
         print_json(rows)
     else:
         for row in rows:
-            spread = f" ± {row['error']:.4f}" if row["error"] else ""
+            spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
             print(f"{row['statement']}: {row['probability']:.4f}{spread}")
 
 
@@ -236,6 +236,7 @@ def export(
     else:
         with atomic_write(to) as stream:
             stream.write(text)
+        print(to)
 
 
 @app.command()

@@ -40,8 +40,8 @@ def datasets(json: JSON = False) -> None:
 
     grid = Grid(box=None, pad_edge=False, show_header=False)
     for row in rows:
-        where = "" if row["embedded"] else "[dim]read from GFLOWDAG_DATA, or downloaded[/dim]"
-        grid.add_row(f"[bold]{row['name']}[/bold]", row["description"], where)
+        source = "" if row["embedded"] else " [dim](from GFLOWDAG_DATA, or downloaded)[/dim]"
+        grid.add_row(f"[bold]{row['name']}[/bold]", row["description"] + source)
     make_console().print(grid)
 
 

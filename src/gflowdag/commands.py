@@ -17,6 +17,7 @@ import pandas as pd
 from gflowdag import runs
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.data.columns import MAX_LEVELS
+from gflowdag.data.problems import checked_dataset
 from gflowdag.data.reading import read_csv
 from gflowdag.data.wording import unknown_name
 from gflowdag.errors import GFlowDAGError
@@ -31,13 +32,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def load_table(source: str, **choices: Any) -> Dataset:
-    """A CSV file or the name of a built-in data set, as a `Dataset`; `choices` are those of `read_table`."""
-    frame, options = read_table(source, **choices)
-    return Dataset.from_frame(frame, **options)
-
-
-def read_table(
+def load_table(
     source: str,
     *,
     interventions: str | None = None,
@@ -50,8 +45,8 @@ def read_table(
     drop: Sequence[str] | None = None,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A CSV file or the name of a built-in data set, and the options with which it becomes a `Dataset`.
+) -> Dataset:
+    """A CSV file or the name of a built-in data set, as a `Dataset`; all of its problems in one error.
 
     Columns are given by name, or several names separated by commas.
     """
@@ -78,7 +73,7 @@ def read_table(
         "max_levels": max_levels,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
-    return frame.drop(columns=_column_names(drop, frame)), options
+    return checked_dataset(frame.drop(columns=_column_names(drop, frame)), **options)
 
 
 def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:
@@ -123,12 +118,12 @@ def run_fit(
 
     if config.get("deterministic"):
         _make_deterministic()
-    data = _configured_table(config)
-    true_graph = load_truth(config["data"], truth, data.names)
     name = f"{Path(config['data']).stem}-{config['method']}"
     folder = Path(out) if out is not None else runs.free_path("runs", name)
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config, folder, resume)
+    data = _configured_table(config)
+    true_graph = load_truth(config["data"], truth, data.names)
     learner = estimator(
         score=config["score"],
         prior=config["prior"],

@@ -36,6 +36,8 @@ def test_embedded_data_sets_load_without_any_folder_and_pass_the_checks(name):
     assert is_acyclic(loaded.truth.to_numpy())
     assert loaded.description
     assert loaded.citation
+    sizes = catalog.DISCRETE_NETWORKS | catalog.LINEAR_GAUSSIAN_NETWORKS
+    assert data.num_variables == sizes.get(name, 11)  # the others are the Sachs data
 
 
 def test_sachs_is_the_reference_file_by_value(data_folder):

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gflowdag import commands
-from gflowdag.checkup import checked_table
-from gflowdag.data.problems import table_problems
+from gflowdag.data.problems import checked_dataset, table_problems
+from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -42,7 +41,7 @@ def test_every_problem_is_found_at_once():
 
 def test_the_remedy_that_is_named_leaves_only_what_needs_a_decision():
     with pytest.raises(DataError, match="add: --drop patient,visit,centre --missing drop"):
-        checked_table("clinic.csv", CLINIC, {})
+        checked_dataset(CLINIC)
     rest = CLINIC.drop(columns=["patient", "visit", "centre"])
     assert len(table_problems(rest, missing="drop").messages) == 1
     assert table_problems(rest, missing="drop", discretize="quantile").messages == ()
@@ -67,6 +66,6 @@ def test_version_numbers_and_codes_are_no_dates():
 def test_decimal_commas_are_read_beside_dates_with_points(tmp_path: Path):
     path = tmp_path / "clinic.csv"
     path.write_text("\ufeffday;a;b\n" + "".join(f"{k:02d}.03.2021;{k},5;-0,{k}\n" for k in range(1, 29)))
-    frame, _ = commands.read_table(str(path))
+    frame = read_csv(path)
     assert frame["a"].tolist()[:2] == [1.5, 2.5]
     assert frame["b"].dtype == np.float64

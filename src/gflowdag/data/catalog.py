@@ -21,17 +21,18 @@ from gflowdag.data.remote import RemoteFile, locate
 from gflowdag.data.wording import shown
 from gflowdag.errors import DataError
 
-DISCRETE_NETWORKS = (
-    "alarm",
-    "asia",
-    "cancer",
-    "child",
-    "earthquake",
-    "hepar2",
-    "insurance",
-    "survey",
-)
-LINEAR_GAUSSIAN_NETWORKS = ("arth150", "ecoli70", "magic-irri", "magic-niab")
+# Name -> number of variables.
+DISCRETE_NETWORKS = {
+    "alarm": 37,
+    "asia": 8,
+    "cancer": 5,
+    "child": 20,
+    "earthquake": 5,
+    "hepar2": 70,
+    "insurance": 27,
+    "survey": 6,
+}
+LINEAR_GAUSSIAN_NETWORKS = {"arth150": 107, "ecoli70": 46, "magic-irri": 64, "magic-niab": 44}
 
 SACHS_CITATION = (
     "K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger, G. P. Nolan: Causal protein-signaling networks "
@@ -106,8 +107,11 @@ def list_datasets() -> pd.DataFrame:
         ("asia-5000", "5000 × 8 discrete: bnlearn's sample of the asia network", False),
         ("gaussian-test", "5000 × 7 continuous: bnlearn's linear-Gaussian sample", False),
     ]
-    rows += [(name, "sample of a discrete network", True) for name in DISCRETE_NETWORKS]
-    rows += [(name, "sample of a linear-Gaussian network", True) for name in LINEAR_GAUSSIAN_NETWORKS]
+    rows += [(name, f"sample of a discrete network of {d}", True) for name, d in DISCRETE_NETWORKS.items()]
+    rows += [
+        (name, f"sample of a linear-Gaussian network of {d}", True)
+        for name, d in LINEAR_GAUSSIAN_NETWORKS.items()
+    ]
     return pd.DataFrame(rows, columns=["name", "description", "embedded"])
 
 
@@ -128,7 +132,7 @@ def load_dataset(
         if num_rows is not None:
             raise DataError(f"{name!r} has a fixed number of rows; num_rows is for samples of networks.")
         return _MEASURED[name]()
-    if name not in DISCRETE_NETWORKS + LINEAR_GAUSSIAN_NETWORKS:
+    if name not in DISCRETE_NETWORKS | LINEAR_GAUSSIAN_NETWORKS:
         raise DataError(f"There is no data set {name!r}; there are {shown(list_datasets()['name'], 99)}.")
     network = load_network(name)
     num_rows = 5000 if num_rows is None else num_rows

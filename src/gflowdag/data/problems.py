@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -17,6 +18,22 @@ class Problems(NamedTuple):
     messages: tuple[str, ...]
     unusable: tuple[str, ...]  # columns that cannot be used as they are
     has_gaps: bool  # rows with missing values
+
+
+def checked_dataset(frame: pd.DataFrame, **options: Any) -> Dataset:
+    """`Dataset.from_frame(frame, **options)`, or one error with all problems and the options against them."""
+    try:
+        return Dataset.from_frame(frame, **options)
+    except DataError as error:
+        found = table_problems(frame, **options)
+        if len(found.messages) == 1:
+            raise
+        lines = [f"{len(found.messages)} problems", *(f"  - {message}" for message in found.messages)]
+        remedies = [f"--drop {shlex.quote(','.join(found.unusable))}"] if found.unusable else []
+        remedies += ["--missing drop"] if found.has_gaps else []
+        if remedies:
+            lines.append(f"To leave out what cannot be used, add: {' '.join(remedies)}")
+        raise DataError("\n".join(lines)) from error
 
 
 def table_problems(frame: pd.DataFrame, **options: Any) -> Problems:
