@@ -84,6 +84,18 @@ def test_the_sampler_weighs_graphs_as_we_score_them(five_variables):
     np.testing.assert_array_equal(run.graphs, again.graphs)
 
 
+def test_a_posterior_too_peaked_for_the_sums_of_sumu_is_refused_with_advice(five_variables, monkeypatch):
+    from_sumu = pytest.importorskip("sumu.gadget")
+
+    def rounded_away(*_, **__):  # what sumu does on the interventional Sachs data with all ten candidates
+        raise UnboundLocalError("contribs")
+
+    monkeypatch.setattr(from_sumu.DAGR, "sample_pset", rounded_away)
+    score = make_score(Dataset.from_frame(five_variables))
+    with pytest.raises(GFlowDAGError, match=r"parent sets of a .*fewer num_candidates"):
+        gadget.sample(score, gadget.Options(4, 3, 1, 0, 4, 1), seed=0)
+
+
 def test_the_restriction_to_candidates_is_told(five_variables):
     pytest.importorskip("sumu")
     options = {**FAST, "burn_in": 0, "num_steps": 20, "num_runs": 1}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gflowdag.errors import MissingExtraError
+from gflowdag.errors import GFlowDAGError, MissingExtraError
 from gflowdag.progress import Progress, silent
 from gflowdag.score import Score
 
@@ -179,7 +179,14 @@ def sample(score: Score, options: Options, seed: int) -> Run:
     for node in range(d):
         draw.precompute_pset_sampling(node)
         for index, partition in enumerate(partitions):
-            family, log_score = draw.sample_pset(node, partition, score=True)
+            try:
+                family, log_score = draw.sample_pset(node, partition, score=True)
+            except UnboundLocalError as error:  # sumu's way to say that all sets of candidates weigh nothing
+                raise GFlowDAGError(
+                    f"sumu's sums over the parent sets of {score.names[node]} ({size} candidates) round to "
+                    "nothing, because a few sets outweigh all others by far: use fewer num_candidates "
+                    "(8, say), or OrderMCMC, which sums without subtraction"
+                ) from error
             graphs[index, list(family[1]) if len(family) > 1 else [], node] = True
             log_scores[index] += log_score
     return Run(graphs, log_scores)
