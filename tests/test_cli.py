@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gflowdag import commands, runs
+from gflowdag import answers, commands, runs
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import Posterior
 
@@ -86,7 +86,7 @@ def test_query_agrees_with_the_posterior(run: Path) -> None:
 @pytest.mark.parametrize("format", ["csv", "json", "graphml", "dot"])
 def test_export_writes_every_edge(run: Path, format: str) -> None:
     post = Posterior.load(run)
-    text = commands.export_text(post, format, 0.2)
+    text = answers.export_text(post, format, 0.2)
     kept = int((post.edge_probabilities().to_numpy() >= 0.2).sum())
     marker = {"csv": "\n", "json": '"source"', "graphml": "<edge", "dot": "->"}[format]
     assert text.count(marker) == kept + (format == "csv")
@@ -94,7 +94,7 @@ def test_export_writes_every_edge(run: Path, format: str) -> None:
 
 def test_dot_quotes_hostile_names() -> None:
     post = Posterior(np.array([[[0, 1], [0, 0]]]), ('a"; evil', "b\\"))
-    assert '"a\\"; evil" -> "b\\\\"' in commands.export_text(post, "dot", 0.0)
+    assert '"a\\"; evil" -> "b\\\\"' in answers.export_text(post, "dot", 0.0)
 
 
 def test_simulated_tables_come_with_their_truth(table: Path) -> None:

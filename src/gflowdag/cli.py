@@ -206,9 +206,9 @@ def query(
     json: JSON = False,
 ) -> None:
     """Ask for the probability of an edge, path or blanket."""
-    from gflowdag import commands
+    from gflowdag.answers import answer
 
-    rows = commands.answer(_load(run), question.value, source, target)
+    rows = answer(_load(run), question.value, source, target)
     if json:
         print_json(rows)
     else:
@@ -225,12 +225,12 @@ def export(
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
 ) -> None:
     """Write the edge probabilities as CSV, GraphML, DOT or JSON."""
-    from gflowdag import commands
+    from gflowdag.answers import export_text
     from gflowdag.files import atomic_write
 
     suffix = to.suffix.lstrip(".").lower() if to else ""
     chosen = format.value if format else (suffix if suffix in Format.__members__ else "csv")
-    text = commands.export_text(_load(run), chosen, threshold)
+    text = export_text(_load(run), chosen, threshold)
     if to is None:
         print(text, end="")
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from gflowdag import commands, runs
+from gflowdag import answers, commands, runs
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.bif import read_bif
 from gflowdag.errors import GFlowDAGError
@@ -81,8 +81,8 @@ def _read_run(folder: Path, good: dict[str, bytes], **changed: bytes) -> None:
     posterior = Posterior.load(folder)
     commands.rewrite_report(folder, folder / "report.html")
     for question in ("edge", "path", "blanket"):
-        commands.answer(posterior, question, posterior.names[0], None)
-    commands.export_text(posterior, "graphml", 0.0)
+        answers.answer(posterior, question, posterior.names[0], None)
+    answers.export_text(posterior, "graphml", 0.0)
 
 
 def _read_checkpoint(path: Path) -> None:
