@@ -19,14 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import softmax
 
+import edge_rows
 import problems
 from gflowdag import metrics
-from gflowdag.estimators.dag_gflownet import PRESETS, DAGGFlowNet, weighted_posterior
-from gflowdag.estimators.witnesses import witness_log_weights
-from gflowdag.exact import Reference, reference
+from gflowdag.estimators.dag_gflownet import PRESETS
+from gflowdag.exact import reference
 from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory, edge_space
+from gflowdag.gflownet.edges import check_memory, edge_space
 from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
@@ -34,7 +34,6 @@ from gflowdag.gflownet.trainer import Options as Optimisation
 from gflowdag.gflownet.trainer import train
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.features import markov_blanket_features, path_features
-from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.score import Score, make_score
 from harness import Options, Row, case, in_double_precision
@@ -82,64 +81,37 @@ def dag_gflownet_sachs(options: Options) -> Iterator[Row]:
         "interventional": lambda: problems.sachs_interventional(options.data),
     }
     for kind in [options.extra["data"]] if "data" in options.extra else kinds:
-        yield _against_exact(kinds[kind](), options, default_iterations=4000)
+        yield edge_rows.against_exact(kinds[kind](), options, default_iterations=4000)
 
 
 @case
 def dag_gflownet_twenty(options: Options) -> Iterator[Row]:
     """d = 20, N = 100, raw and standardised."""
-    for standardize in _scalings(options):
+    for standardize in edge_rows.scalings(options):
         problem = problems.linear_gaussian(8 if options.quick else 20, 100, 0, standardize=standardize)
-        yield _against_exact(problem, options, default_iterations=6000)
+        yield edge_rows.against_exact(problem, options, default_iterations=6000)
 
 
 @case
 def dag_gflownet_rows(options: Options) -> Iterator[Row]:
     """N = 10², 10³, 10⁴ at d = 5 and 11, standardised: the paper's stated limitation."""
-    for d in _sizes(options, (5,), (5, 11)):
+    for d in edge_rows.sizes(options, (5,), (5, 11)):
         for rows in (int(options.extra["rows"]),) if "rows" in options.extra else (100, 1000, 10_000):
             problem = problems.linear_gaussian(d, rows, 0, standardize=True)
-            yield _against_exact(problem, options, default_iterations=2000 if d == 5 else 4000)
+            yield edge_rows.against_exact(problem, options, default_iterations=2000 if d == 5 else 4000)
 
 
 @case
 def dag_gflownet_cost(options: Options) -> Iterator[Row]:
     """Training and sampling speed and the memory of the trajectories against d."""
-    for d in _sizes(options, (5, 10), (5, 10, 20, 50)):
+    for d in edge_rows.sizes(options, (5, 10), (5, 10, 20, 50)):
         yield _cost(d, options)
-
-
-def _learner(space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner:
-    d = space.num_variables
-    batch = int(options.extra.get("batch", PRESETS["fast"].batch_size))
-    check_memory(d, batch)
-    return EdgeLearner(space, batch_size=batch, width=default_width(d), **settings)
-
-
-def _length(options: Options, default: int) -> dict[str, Any]:
-    """How long to train: the keyword `iterations` or `budget` of the trainer and of the estimator."""
-    if options.quick:
-        return {"iterations": 30}
-    if "budget" in options.extra:
-        return {"budget": float(options.extra["budget"])}
-    return {"iterations": int(options.extra.get("iterations", default))}
-
-
-def _sizes(options: Options, quick: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, ...]:
-    """Numbers of variables."""
-    return (int(options.extra["d"]),) if "d" in options.extra else quick if options.quick else full
-
-
-def _scalings(options: Options) -> list[bool]:
-    """Whether to standardise, for each kind of data asked for."""
-    scalings = {"raw": False, "standardised": True}
-    return [scalings[options.extra["data"]]] if "data" in options.extra else list(scalings.values())
 
 
 def _five(options: Options) -> Iterator[Row]:
     count = 2 if options.quick else int(options.extra.get("networks", 20))
     graphs = all_dags(5)
-    for standardize in _scalings(options):
+    for standardize in edge_rows.scalings(options):
         data = "standardised" if standardize else "raw"
         points: dict[str, list[np.ndarray]] = {}
         rows: list[Row] = []
@@ -148,9 +120,9 @@ def _five(options: Options) -> Iterator[Row]:
             score = make_score(problems.linear_gaussian(5, 100, seed, standardize=standardize).data)
             space, log_scores = edge_space(score), score.log_score(graphs)
             trained = train(
-                _learner(space, options),
+                edge_rows.learner(space, options),
                 jax.random.key(options.seed),
-                **_length(options, PRESETS["fast"].iterations),
+                **edge_rows.length(options, PRESETS["fast"].iterations),
                 options=PRESETS["fast"].options,
             )
             samples = sample_dags(space, trained.params, jax.random.key(seed), 10_000)
@@ -201,7 +173,10 @@ def _curve(options: Options) -> Iterator[Row]:
     off_diagonal = ~np.eye(5, dtype=bool)
     exact = np.tensordot(softmax(log_scores), graphs, axes=1)[off_diagonal]
     paper_batch = int(options.extra.get("paper_batch", PRESETS["paper"].batch_size))
-    learners = {"fast": _learner(space, options), "paper": PaperLearner(space, batch_size=paper_batch)}
+    learners = {
+        "fast": edge_rows.learner(space, options),
+        "paper": PaperLearner(space, batch_size=paper_batch),
+    }
     rate = float(options.extra.get("paper_rate", PRESETS["paper"].options.learning_rate))
     optimisation = {
         "fast": PRESETS["fast"].options,
@@ -248,11 +223,11 @@ def _objectives(options: Options) -> Iterator[Row]:
     ]
     exact = reference(score.dense_table(), options.references)
     for setting in settings:
-        learner = _learner(space, options, **setting)
+        learner = edge_rows.learner(space, options, **setting)
         trained = train(
             learner,
             jax.random.key(options.seed),
-            **_length(options, 1000),
+            **edge_rows.length(options, 1000),
             options=PRESETS["fast"].options,
         )
         learnt = policy_distribution(space, trained.params, graphs)
@@ -261,7 +236,7 @@ def _objectives(options: Options) -> Iterator[Row]:
             "iterations": trained.iterations,
             "seconds": trained.seconds,
             "jsd": _jsd(learnt, log_scores),
-            **_fidelity(_posterior(score, space, trained.params, options), exact),
+            **edge_rows.fidelity(edge_rows.posterior_of(score, space, trained.params, options), exact),
         }
 
 
@@ -273,9 +248,9 @@ def _collapse(options: Options) -> Iterator[Row]:
     hasty = {"exploration": 0.0, "tempering": Tempering(spread=2.0, rate=0.03)}
     for seed in range(1 if options.quick else 3):
         trained = train(
-            _learner(space, options, **hasty),
+            edge_rows.learner(space, options, **hasty),
             jax.random.key(seed),
-            **_length(options, 1000),
+            **edge_rows.length(options, 1000),
             options=PRESETS["fast"].options,
         )
         yield {
@@ -283,64 +258,8 @@ def _collapse(options: Options) -> Iterator[Row]:
             "seed": seed,
             "iterations": trained.iterations,
             "seconds": trained.seconds,
-            **_fidelity(_posterior(score, space, trained.params, options), exact),
+            **edge_rows.fidelity(edge_rows.posterior_of(score, space, trained.params, options), exact),
         }
-
-
-def _posterior(score: Score, space: EdgeSpace, policy: Policy, options: Options) -> Posterior:
-    """What the estimator makes of a policy."""
-    samples = sample_dags(space, policy, jax.random.key(1), 1000 if options.quick else 10_000)
-    witnesses = witness_log_weights(score, 1, 256, space, policy)
-    return weighted_posterior(score, samples, 1000, witnesses)
-
-
-def _fidelity(posterior: Posterior, exact: Reference) -> Row:
-    """Raw and weighted errors, and what the diagnostics say."""
-    details = posterior.details
-    beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
-    return {
-        **{
-            f"max_error_{name}": float(np.abs(belief - exact.edge_probabilities).max())
-            for name, belief in beliefs.items()
-        },
-        **{f"edges_{name}": float(belief.sum()) for name, belief in beliefs.items()},
-        "edges_exact": float(exact.edge_probabilities.sum()),
-        "log_evidence_difference": (posterior.log_evidence or np.nan) - exact.log_evidence,
-        "log_evidence_error": posterior.log_evidence_error,
-        **{name: details[name] for name in ("ess", "pareto_k", "unseen_share", "verdict")},
-    }
-
-
-def _against_exact(problem: problems.Problem, options: Options, *, default_iterations: int) -> Row:
-    """Fit one problem, sample 10,000 graphs, compare with the exact posterior."""
-    batch = options.extra.get("batch")
-    estimator = DAGGFlowNet(
-        preset=options.extra.get("preset", "fast"),
-        batch_size=int(batch) if batch else None,
-        num_weighted=1000 if options.quick else 10_000,
-        random_state=options.seed,
-        **_length(options, default_iterations),
-    )
-    started = time.perf_counter()
-    posterior = estimator.fit(problem.data).posterior_
-    seconds = time.perf_counter() - started
-    score = make_score(problem.data)
-    exact = reference(score.dense_table(), options.references)
-    details = posterior.details
-    row: Row = {
-        "problem": problem.name,
-        "preset": details["preset"],
-        "iterations": details["iterations"],
-        "seconds": seconds,
-        **_fidelity(posterior, exact),
-    }
-    if problem.truth is not None:
-        truth = problem.truth.loc[list(score.names), list(score.names)].to_numpy()
-        beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
-        for name, belief in {**beliefs, "exact": exact.edge_probabilities}.items():
-            row[f"e_shd_{name}"] = metrics.expected_shd(belief, truth)
-            row[f"auroc_{name}"] = metrics.auroc(belief, truth)
-    return row
 
 
 def _jsd(probabilities: np.ndarray, log_scores: np.ndarray) -> float:
