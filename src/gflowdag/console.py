@@ -14,7 +14,7 @@ _COLOURS = {"exact": "green", "trusted": "green", "not converged": "red", "unver
 
 def print_posterior(posterior: Posterior, console: Console, *, max_rows: int = MAX_ROWS) -> None:
     """The short answer: how far to trust it, the evidence, and the likely edges."""
-    answer = digest(posterior, max_rows=max_rows)
+    answer = digest(posterior, rest="the report", max_rows=max_rows)
     colour = _COLOURS.get(answer.verdict, "yellow")
     console.print(Text.assemble((answer.verdict.capitalize(), f"bold {colour}"), f" · {answer.size}"))
     console.print(Text(answer.explanation))

@@ -24,8 +24,14 @@ class Digest(NamedTuple):
     closing: str  # what the rows leave out
 
 
-def digest(posterior: Posterior, *, max_rows: int = MAX_ROWS) -> Digest:
-    """The short answer: how far to trust it, the evidence, and the likely edges."""
+def digest(posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS) -> Digest:
+    """The short answer: how far to trust it, the evidence, and the likely edges.
+
+    Args:
+        posterior: to be told about.
+        rest: where the reader finds the other pairs.
+        max_rows: the most edges to list.
+    """
     facts = posterior.diagnostics()
     verdict = str(facts["verdict"])
     method = [] if posterior.method == verdict else [posterior.method]
@@ -40,7 +46,7 @@ def digest(posterior: Posterior, *, max_rows: int = MAX_ROWS) -> Digest:
         _evidence(posterior),
         ("edge", *("± error" if name == "error" else name for name in figures)),
         tuple((_edge(pair), *(f"{pair[name]:.3f}" for name in figures)) for pair in pairs),
-        _closing(posterior, len(pairs)),
+        _closing(posterior, len(pairs), rest),
     )
 
 
@@ -60,13 +66,13 @@ def _evidence(posterior: Posterior) -> str | None:
     return f"Log evidence {posterior.log_evidence:.4f}" + (f" ± {error:.2g}" if error else "")
 
 
-def _closing(posterior: Posterior, num_shown: int) -> str:
+def _closing(posterior: Posterior, num_shown: int, rest: str) -> str:
     p = posterior.edge_probabilities().to_numpy()
     likely = int((p > 0.5 + 1e-9).sum())  # rounding must not decide between two directions of ½ each
     hidden = p.shape[0] * (p.shape[0] - 1) // 2 - num_shown
     sentence = f"{p.sum():.2f} edges expected; {likely} more likely than not."
     if hidden:
-        sentence += f" {hidden} less probable {'pair is' if hidden == 1 else 'pairs are'} in the report."
+        sentence += f" {hidden} less probable {'pair is' if hidden == 1 else 'pairs are'} in {rest}."
     return sentence
 
 

@@ -14,10 +14,10 @@ _MAX_ROWS = 10
 
 def posterior_html(posterior: Posterior) -> str:
     """The short answer as HTML: verdict, evidence and the likely edges. Every name is escaped."""
-    answer = digest(posterior, max_rows=_MAX_ROWS)
+    answer = digest(posterior, rest="edge_table()", max_rows=_MAX_ROWS)
     colour = _COLOURS.get(answer.verdict, _COLOURS["unverified"])
     lines = [answer.explanation, *answer.notes, *([answer.evidence] if answer.evidence else [])]
-    return Markup(
+    html = Markup(
         '<div class="gflowdag-posterior">\n'
         '<p><strong style="color: {colour}">{verdict}</strong> · {size}<br>{lines}</p>\n'
         "<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n"
@@ -31,6 +31,7 @@ def posterior_html(posterior: Posterior) -> str:
         body=Markup("\n").join(Markup("<tr>{}</tr>").format(_cells("td", row)) for row in answer.rows),
         closing=answer.closing,
     )
+    return str(html)  # plain text again: Markup would escape whatever is added to it
 
 
 def _cells(tag: str, texts: tuple[str, ...]) -> Markup:

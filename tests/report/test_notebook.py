@@ -17,6 +17,7 @@ def test_a_notebook_shows_verdict_evidence_and_edges(frame) -> None:
     post = gd.fit(frame)
     html = post._repr_html_()
     first = post.edge_table().iloc[0]
+    assert type(html) is str
     assert "Exact" in html
     assert f"{post.log_evidence:.4f}" in html
     assert f"{first.source} → {first.target}" in html
