@@ -21,7 +21,7 @@ from gflowdag.runs import device_name
 
 _ROW = "row "  # what a line of ours begins with; libraries print too
 _PATIENCE = 3.0  # times the cap, and
-_PREPARATION = 60.0  # seconds for imports and tables, until a measurement is killed
+_PREPARATION = 300.0  # seconds for imports, tables and compilation, until a measurement is killed
 
 
 def measure_apart(task: Task, references: Path) -> Row:
