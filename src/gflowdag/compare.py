@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 REFERENCE_VARIABLES = 12  # up to this many an exact reference takes about a second, and is made unasked
+_DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
 _SHARED = ("score", "prior", "knowledge", "standardize")
 
 
@@ -70,12 +71,13 @@ class Comparison:
         from rich.table import Table
 
         console = console or Console()
-        table = self.table()
+        table = self.table().drop(columns="mean_error", errors="ignore")
         printed = Table("method", box=None, pad_edge=False, header_style="bold")
         for column in table.columns:
-            printed.add_column(column.replace("_", " "), justify="left" if column == "verdict" else "right")
+            side = "left" if column == "verdict" else "right"
+            printed.add_column(column.replace("_", " "), justify=side, overflow="fold")
         for name, row in table.iterrows():
-            printed.add_row(str(name), *(_shown(value) for value in row))
+            printed.add_row(str(name), *(_shown(value, column) for column, value in row.items()))
         console.print(printed)
         for name, reason in self.failures.items():
             console.print(f"{name} failed: {reason}", style="red", markup=False)
@@ -185,7 +187,7 @@ def _errors(posterior: Posterior, reference: Posterior) -> dict[str, float]:
     return {"max_error": float(error.max()), "mean_error": float(error.sum() / max(d * (d - 1), 1))}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, column: Any) -> str:
     if isinstance(value, str):
         return value
-    return "–" if pd.isna(value) else f"{value:.4g}" if abs(value) < 1000 else f"{value:.2f}"
+    return "–" if pd.isna(value) else f"{value:.{_DECIMALS.get(column, 3)}f}"
