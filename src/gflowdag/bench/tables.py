@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from rich.table import Table
@@ -13,15 +12,28 @@ from gflowdag.bench.ratios import Change, Ratio, to_baseline
 from gflowdag.bench.results import Results, Row
 from gflowdag.bench.tasks import BASELINE, KINDS
 
-# Title, and the figures that are shown, of each kind of measurement.
-_SHOWN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "exact": ("Exact posterior", ("table_s", "posterior_s")),
-    "quality": ("Time to quality", ("to_0.05_s", "to_0.05_work_s", "to_0.02_s", "to_0.02_work_s")),
-    "sampling": ("Sampling", ("dags_per_s",)),
-    "scores": ("Local scores", ("local_per_s", "table_per_s")),
-    "variables": ("Growth with the variables", ("first_s", "work_s")),
-    "rows": ("Growth with the rows", ("first_s", "work_s")),
+
+class _Shown(NamedTuple):
+    """What a table shows of its rows."""
+
+    title: str
+    figures: tuple[str, ...]
+    compared: tuple[str, ...]  # those that stand beside the baseline's
+
+
+_SHOWN: dict[str, _Shown] = {
+    "exact": _Shown("Exact posterior", ("table_s", "posterior_s"), ("posterior_s",)),
+    "quality": _Shown(
+        "Time to quality",
+        ("to_0.05_s", "to_0.05_work_s", "to_0.02_s", "to_0.02_work_s"),
+        ("to_0.05_work_s", "to_0.02_work_s"),
+    ),
+    "sampling": _Shown("Sampling", ("dags_per_s",), ("dags_per_s",)),
+    "scores": _Shown("Local scores", ("local_per_s", "table_per_s"), ("local_per_s",)),
+    "variables": _Shown("Growth with the variables", ("first_s", "work_s"), ("work_s",)),
+    "rows": _Shown("Growth with the rows", ("first_s", "work_s"), ("work_s",)),
 }
+_MORE = {"best_error": "best error", "peak_mib": "MiB", "device_mib": "device MiB"}
 _HEADINGS = {
     "table_s": "score table, s",
     "posterior_s": "posterior, s",
@@ -35,6 +47,9 @@ _HEADINGS = {
     "first_s": "fit, s",
     "work_s": "work, s",
 }
+
+
+_WORDS = ("subject", "measurement", "figure")  # columns of text, not of numbers
 
 
 class Grid(NamedTuple):
@@ -72,8 +87,8 @@ def comparison_grid(changes: Sequence[Change], tolerance: float) -> Grid:
 def rich_table(grid: Grid) -> Table:
     """A grid for a terminal."""
     table = Table(title=grid.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for index, column in enumerate(grid.columns):
-        table.add_column(column, justify="left" if index < 2 else "right", no_wrap=index < 2)
+    for column in grid.columns:
+        table.add_column(column, justify="left" if column in _WORDS else "right", no_wrap=column in _WORDS)
     for row in grid.rows:
         table.add_row(*row)
     return table
@@ -81,7 +96,8 @@ def rich_table(grid: Grid) -> Table:
 
 def markdown(grid: Grid) -> str:
     """A grid for a page."""
-    lines = ["| " + " | ".join(grid.columns) + " |", "|---" * 2 + "|--:" * (len(grid.columns) - 2) + "|"]
+    rule = "|".join("---" if column in _WORDS else "--:" for column in grid.columns)
+    lines = ["| " + " | ".join(grid.columns) + " |", f"|{rule}|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in grid.rows)])
 
 
@@ -94,40 +110,34 @@ def page(results: Results, baseline: str = BASELINE) -> str:
 
 def legend(baseline: str = BASELINE) -> str:
     """What the columns `×` say."""
-    return f"× is how many times better than {baseline} (exact: than sumu; scores: than plain NumPy)."
+    return (
+        f"× is how many times better than {baseline} (exact: than sumu; scores: than plain NumPy), with > "
+        "where that did not arrive in time. – is not reached, or not measured. Work is without compilation."
+    )
 
 
 def number(value: float | None) -> str:
-    """Three digits, without an exponent where that can be read."""
+    """Two or three digits, without an exponent where that can be read."""
     if value is None:
         return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 1 else f"{value:.2g}"
 
 
 def _grid(kind: str, rows: Sequence[Row], baseline: str) -> Grid:
-    title, figures = _SHOWN[kind]
-    has_device = any("device_mib" in row for row in rows)
-    columns = [column for figure in figures for column in (_HEADINGS[figure], "×")]
-    if kind == "quality":
-        columns.append("best error")
-    columns += ["memory, MiB", *(["device, MiB"] if has_device else [])]
-    ordered = sorted(rows, key=lambda row: (row["num_variables"], row["num_rows"]))
+    shown = _SHOWN[kind]
+    more = [(name, heading) for name, heading in _MORE.items() if any(name in row for row in rows)]
+    columns = ["d", "N", "subject"]
+    for figure in shown.figures:
+        columns += [_HEADINGS[figure], *(["×"] if figure in shown.compared else [])]
     lines = []
-    for (d, n), group in groupby(ordered, key=lambda row: (row["num_variables"], row["num_rows"])):
-        for row in group:
-            cells = [cell for figure in figures for cell in _cells(rows, row, figure, baseline)]
-            if kind == "quality":
-                cells.append(number(row.get("best_error")))
-            cells += [number(row.get("peak_mib")), *([number(row.get("device_mib"))] if has_device else [])]
-            lines.append((f"d={d} N={n:,}", row["subject"], *cells))
-    return Grid(title, ("table", "subject", *columns), lines)
-
-
-def _cells(rows: Sequence[Row], row: Row, figure: str, baseline: str) -> tuple[str, str]:
-    """A figure and how many times better than the baseline's it is."""
-    if figure not in row:
-        return ("failed" if "error" in row else "not reached" if row["kind"] == "quality" else "–"), ""
-    return number(row[figure]), _ratio(to_baseline(rows, row, figure, baseline))
+    for row in sorted(rows, key=lambda row: (row["num_variables"], row["num_rows"])):
+        cells = [str(row["num_variables"]), f"{row['num_rows']:,}", row["subject"]]
+        for figure in shown.figures:
+            cells.append(number(row.get(figure)))
+            if figure in shown.compared:
+                cells.append(_ratio(to_baseline(rows, row, figure, baseline)))
+        lines.append((*cells, *(number(row.get(name)) for name, _ in more)))
+    return Grid(shown.title, (*columns, *(heading for _, heading in more)), lines)
 
 
 def _ratio(ratio: Ratio | None) -> str:
