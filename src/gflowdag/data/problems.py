@@ -11,6 +11,8 @@ from gflowdag.data import table
 from gflowdag.data.dataset import Dataset
 from gflowdag.errors import DataError
 
+_MAX_LINES = 12  # of the problems that one error lists
+
 
 class Problems(NamedTuple):
     """What is wrong with a table; all empty where nothing is."""
@@ -28,7 +30,9 @@ def checked_dataset(frame: pd.DataFrame, **options: Any) -> Dataset:
         found = table_problems(frame, **options)
         if len(found.messages) == 1:
             raise
-        lines = [f"{len(found.messages)} problems", *(f"  - {message}" for message in found.messages)]
+        lines = [f"{len(found.messages)} problems", *(f"  - {text}" for text in found.messages[:_MAX_LINES])]
+        if len(found.messages) > _MAX_LINES:
+            lines.append(f"  … and {len(found.messages) - _MAX_LINES} more")
         remedies = [f"--drop {shlex.quote(','.join(found.unusable))}"] if found.unusable else []
         remedies += ["--missing drop"] if found.has_gaps else []
         if remedies:
