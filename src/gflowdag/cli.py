@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from gflowdag import cli_studies
+from gflowdag import cli_runs, cli_studies
 from gflowdag.cli_options import (
     JSON,
     Continuous,
@@ -20,7 +20,6 @@ from gflowdag.cli_options import (
     Discrete,
     Discretize,
     Drop,
-    Format,
     InterventionBase,
     Interventions,
     KnowledgeFile,
@@ -29,9 +28,7 @@ from gflowdag.cli_options import (
     Prior,
     Processes,
     ProcessId,
-    Question,
     Quiet,
-    RunFolder,
     ScoreName,
     Seed,
     Standardize,
@@ -197,59 +194,8 @@ def check(
         checkup.print_description(facts, make_console())
 
 
-@app.command()
-def query(
-    run: RunFolder,
-    question: Annotated[Question, typer.Argument(help="edge A B, path A B, or blanket A [B].")],
-    source: Annotated[str, typer.Argument(help="Variable.")],
-    target: Annotated[str | None, typer.Argument(help="Second variable.")] = None,
-    json: JSON = False,
-) -> None:
-    """Ask for the probability of an edge, path or blanket."""
-    from gflowdag.answers import answer
-
-    rows = answer(_load(run), question.value, source, target)
-    if json:
-        print_json(rows)
-    else:
-        for row in rows:
-            spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
-            print(f"{row['statement']}: {row['probability']:.4f}{spread}")
-
-
-@app.command()
-def export(
-    run: RunFolder,
-    to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).")] = None,
-    format: Annotated[Format | None, typer.Option(help="Default: by the file's ending, else csv.")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
-) -> None:
-    """Write the edge probabilities as CSV, GraphML, DOT or JSON."""
-    from gflowdag.answers import export_text
-    from gflowdag.files import atomic_write
-
-    suffix = to.suffix.lstrip(".").lower() if to else ""
-    chosen = format.value if format else (suffix if suffix in Format.__members__ else "csv")
-    text = export_text(_load(run), chosen, threshold)
-    if to is None:
-        print(text, end="")
-    else:
-        with atomic_write(to) as stream:
-            stream.write(text)
-        print(to)
-
-
-@app.command()
-def report(
-    run: RunFolder,
-    to: Annotated[
-        Path | None, typer.Option(help="File to write (default: report.html in the run folder).")
-    ] = None,
-) -> None:
-    """Write the HTML report of a run anew."""
-    from gflowdag import commands
-
-    print(commands.rewrite_report(run, to))
+for about_runs in (cli_runs.query, cli_runs.export, cli_runs.report):
+    app.command()(about_runs)
 
 
 @app.command()
@@ -367,12 +313,6 @@ def _fail(message: str, code: int) -> NoReturn:
 def _command() -> str:
     """What the user typed, fit to be typed again."""
     return shlex.join(["gflowdag", *sys.argv[1:]])
-
-
-def _load(run: Path) -> Posterior:
-    from gflowdag.posterior import Posterior
-
-    return Posterior.load(run)
 
 
 def _summary(posterior: Posterior) -> dict[str, Any]:

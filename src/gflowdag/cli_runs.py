@@ -1,0 +1,71 @@
+"""Commands about a finished run: single probabilities, files for other programs, the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gflowdag.cli_options import JSON, Format, Question, RunFolder, print_json
+
+if TYPE_CHECKING:
+    from gflowdag.posterior import Posterior
+
+
+def query(
+    run: RunFolder,
+    question: Annotated[Question, typer.Argument(help="edge A B, path A B, or blanket A [B].")],
+    source: Annotated[str, typer.Argument(help="Variable.")],
+    target: Annotated[str | None, typer.Argument(help="Second variable.")] = None,
+    json: JSON = False,
+) -> None:
+    """Ask for the probability of an edge, path or blanket."""
+    from gflowdag.answers import answer
+
+    rows = answer(_load(run), question.value, source, target)
+    if json:
+        print_json(rows)
+    else:
+        for row in rows:
+            spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
+            print(f"{row['statement']}: {row['probability']:.4f}{spread}")
+
+
+def export(
+    run: RunFolder,
+    to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).")] = None,
+    format: Annotated[Format | None, typer.Option(help="Default: by the file's ending, else csv.")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
+) -> None:
+    """Write the edge probabilities as CSV, GraphML, DOT or JSON."""
+    from gflowdag.answers import export_text
+    from gflowdag.files import atomic_write
+
+    suffix = to.suffix.lstrip(".").lower() if to else ""
+    chosen = format.value if format else (suffix if suffix in Format.__members__ else "csv")
+    text = export_text(_load(run), chosen, threshold)
+    if to is None:
+        print(text, end="")
+    else:
+        with atomic_write(to) as stream:
+            stream.write(text)
+        print(to)
+
+
+def report(
+    run: RunFolder,
+    to: Annotated[
+        Path | None, typer.Option(help="File to write (default: report.html in the run folder).")
+    ] = None,
+) -> None:
+    """Write the HTML report of a run anew."""
+    from gflowdag import commands
+
+    print(commands.rewrite_report(run, to))
+
+
+def _load(run: Path) -> Posterior:
+    from gflowdag.posterior import Posterior
+
+    return Posterior.load(run)
