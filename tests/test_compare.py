@@ -75,8 +75,9 @@ def test_plots_have_a_panel_for_each_method_and_one_for_the_truth(comparison):
     assert len(comparison.plot().axes) == 2
 
 
-def test_small_tables_get_an_exact_reference_unasked(table):
+def test_small_tables_get_an_exact_reference_unasked(table, tmp_path):
     alone = gd.compare({"mc3": gd.MC3(**QUICK)}, data=table)
+    assert "exact (reference)" in alone.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert alone.reference is not None
     assert "max_error" in alone.table()
     assert "shd" not in alone.table()

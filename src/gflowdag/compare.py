@@ -85,14 +85,17 @@ class Comparison:
     def report(self, path: str | Path, **context: Any) -> Path:
         """Write one HTML report with all methods side by side, and return its path.
 
-        The exact posterior leads where it is among the methods, else the first of them. `context` is that of
-        `Posterior.report`.
+        The exact posterior leads where it is among the methods, else the first of them, with the reference
+        beside it. `context` is that of `Posterior.report`.
         """
         if not self.posteriors:
             raise DataError("nothing to report: every method failed")
-        names = list(self.posteriors)
-        leading = next((name for name in names if self.posteriors[name] is self.reference), names[0])
-        others = {name: post for name, post in self.posteriors.items() if name != leading}
+        shown = dict(self.posteriors)
+        if self.reference is not None and not any(post is self.reference for post in shown.values()):
+            shown.setdefault("exact (reference)", self.reference)
+        given = next((name for name, post in self.posteriors.items() if post is self.reference), None)
+        leading = given or next(iter(shown))
+        others = {name: post for name, post in shown.items() if name != leading}
         first = replace(self.posteriors[leading], method=leading)  # the name that it was given here
         return first.report(path, others=others, truth=self.truth, **context)
 
