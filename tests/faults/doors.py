@@ -10,6 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from gflowdag import answers, commands, runs
+from gflowdag.bench import ratios, tables
+from gflowdag.bench.results import Results
+from gflowdag.bench.tasks import Task
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.bif import read_bif
 from gflowdag.errors import GFlowDAGError
@@ -59,7 +62,13 @@ def good_files(folder: Path) -> dict[str, bytes]:
         'required = [["a", "b"]]\nforbidden = [["c", "re:[ab]"]]\ntiers = [["a"], ["b", "c"]]\n'
         "max_parents = 2\n"
     )
+    task = Task("quality", "mc3", 5)
+    rung = {"seconds": 1.0, "work": 0.5, "error": 0.01}
+    Results(folder / "bench.json", {"cores": 2}).add(
+        {"name": task.name, **task.as_json(), "to_0.05_s": 1.0, "peak_mib": 400.0, "rungs": [rung]}
+    )
     return {
+        "bench": (folder / "bench.json").read_bytes(),
         "csv": table.encode(),
         "labels": labels.encode(),
         "truth": b"source,target\na,b\nb,c\n",
@@ -96,6 +105,12 @@ def _read_metrics(path: Path) -> None:
     runs.read_metrics(path.parent)
 
 
+def _read_bench(path: Path) -> None:
+    results = Results.load(path)
+    tables.page(results)
+    tables.comparison_grid(list(ratios.changes(results, results)), 1.5)
+
+
 DOORS: dict[str, Callable[[Path], object]] = {
     "csv": Dataset.from_csv,
     "labels": lambda path: Dataset.from_csv(path, interventions="target"),
@@ -104,6 +119,7 @@ DOORS: dict[str, Callable[[Path], object]] = {
     "bif": read_bif,
     "checkpoint": _read_checkpoint,
     "metrics": _read_metrics,
+    "bench": _read_bench,
 }
 ALL_DOORS = (*DOORS, "posterior", "config")
 SLOW_DOORS = ("posterior", "config")  # they end in a report, a tenth of a second each

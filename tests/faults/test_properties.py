@@ -48,6 +48,15 @@ CONFIG = st.dictionaries(
 LINES = st.lists(st.dictionaries(st.sampled_from(["step", "loss"]), JSON).map(json.dumps), max_size=6).map(
     "\n".join
 )
+ROWS = st.lists(
+    st.dictionaries(
+        st.sampled_from(
+            ["name", "kind", "subject", "num_variables", "num_rows", "to_0.05_s", "rungs", "device"]
+        ),
+        JSON | st.sampled_from(["quality", "mc3", 5, 100, 1.0, [{"seconds": 1, "work": 1, "error": 0}]]),
+    ),
+    max_size=3,
+).map(lambda rows: json.dumps({"schema": 2, "rows": rows}))
 # Files in the language of a door; archives are cut from the intact one below.
 SPOKEN = {
     "csv": TABLE,
@@ -57,6 +66,7 @@ SPOKEN = {
     "bif": NETWORK,
     "config": CONFIG,
     "metrics": LINES,
+    "bench": ROWS,
 }
 
 

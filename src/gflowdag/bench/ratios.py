@@ -6,25 +6,23 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gflowdag.bench.results import Results, Row
+from gflowdag.bench.results import RATE, Results, Row, is_figure
 from gflowdag.bench.tasks import BASELINE
 
 # What a kind of measurement is set beside; every other kind beside the baseline method.
 _OF_KIND = {"exact": "sumu", "scores": "plain"}
-_RATES = "_per_s"  # more is better
-_COSTS = ("_s", "_mib")  # less is better
 
 
 def figures(row: Row) -> dict[str, float]:
     """The measured figures of a row, by name."""
-    return {name: value for name, value in row.items() if name.endswith((_RATES, *_COSTS))}
+    return {name: value for name, value in row.items() if is_figure(name)}
 
 
 def times_better(figure: str, value: float, other: float) -> float:
     """How many times better a value is than another: above 1 is faster, or smaller."""
     if min(value, other) <= 0:
         return math.nan
-    return value / other if figure.endswith(_RATES) else other / value
+    return value / other if figure.endswith(RATE) else other / value
 
 
 class Ratio(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from gflowdag.files import read_json, write_json
 from gflowdag.score.threads import num_cores
 
 SCHEMA = 2
+RATE = "_per_s"  # ending of figures of which more is better
+COSTS = ("_s", "_mib")  # of those of which less is better
 Row = dict[str, Any]
 
 
@@ -58,14 +61,36 @@ class Results:
         """
         content = read_json(path)
         rows = content.get("rows") if isinstance(content, dict) else None
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise FileFormatError(f"{path} holds no rows of a benchmark")
-        if content.get("schema") != SCHEMA:
-            raise FileFormatError(
-                f"{path} has schema {content.get('schema')}, this version reads {SCHEMA}: run it again"
-            )
+        if not isinstance(rows, list) or content.get("schema") != SCHEMA:
+            raise FileFormatError(f"{path} holds no rows of this version's benchmark: measure them again")
+        if damaged := [number for number, row in enumerate(rows, start=1) if not _is_row(row)]:
+            raise FileFormatError(f"{path} is damaged: row {damaged[0]} is no measurement")
         about = {key: value for key, value in content.items() if key not in ("schema", "rows")}
         return cls(Path(path), about, rows)
+
+
+def is_figure(name: str) -> bool:
+    """Whether a field of a row is a measured figure, by the ending of its name."""
+    return name.endswith((RATE, *COSTS))
+
+
+def _is_row(row: Any) -> bool:
+    """Whether tables and ratios can rely on what the row holds."""
+    if not isinstance(row, dict) or not isinstance(row.get("rungs", []), list):
+        return False
+    words = (row.get(name) for name in ("name", "kind", "subject"))
+    sizes = (row.get(name) for name in ("num_variables", "num_rows"))
+    rungs = row.get("rungs", [])
+    figures = [value for name, value in row.items() if is_figure(name) or name == "best_error"]
+    for rung in rungs:
+        figures += (
+            [rung.get(name) for name in ("seconds", "work", "error")] if isinstance(rung, dict) else [None]
+        )
+    return (
+        all(isinstance(word, str) for word in words)
+        and all(type(size) is int for size in sizes)
+        and all(type(value) in (int, float) and math.isfinite(value) for value in figures)
+    )
 
 
 def _processor() -> str:
