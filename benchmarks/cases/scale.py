@@ -120,7 +120,8 @@ def profile(options: Options) -> Iterator[Row]:
 def _profile(options: Options) -> Iterator[Row]:
     machine = machine_peaks(512 if options.quick else 4096)
     yield {"loop": "one large operation", **machine}
-    d, seconds = (5, 0.5) if options.quick else (int(options.extra.get("d", 20)), 8.0)
+    d = 5 if options.quick else int(options.extra.get("d", 20))
+    seconds = 0.5 if options.quick else float(options.extra.get("seconds", 8.0))
     score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
     orders = order_problem(score, seed=0)
     space = order_space(score, orders)
