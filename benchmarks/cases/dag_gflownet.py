@@ -200,13 +200,15 @@ def _curve(options: Options) -> Iterator[Row]:
             rows.append({**row, "r_edges": float(np.corrcoef(marginals, exact)[0, 1])})
             clock["evaluating"] += time.perf_counter() - now
 
-        train(
+        trained = train(
             learner,
             jax.random.key(options.seed),
             budget=15.0 if options.quick else float(options.extra.get(f"{preset}_budget", 180)),
             options=optimisation[preset],
             callback=observe,
         )
+        clock["next"] = 0.0
+        observe(trained.iterations, trained.params)
         yield from rows
 
 
