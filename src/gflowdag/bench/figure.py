@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gflowdag.bench.ladders import METHODS
 from gflowdag.bench.measure import GOALS
@@ -37,7 +37,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     columns = max(len(sizes), len(panels), 1)
     figure = Figure(figsize=(3.4 * columns, 6.4), layout="constrained")
     axes = figure.subplots(2, columns, squeeze=False)
-    for ax in axes.flat[:]:
+    for ax in axes.flat:
         ax.set_axis_off()
     for ax, d in zip(axes[0], sizes, strict=False):
         _draw_errors(ax, [row for row in rows if row["kind"] == "quality" and row["num_variables"] == d])
@@ -74,5 +74,8 @@ def _draw_curves(ax: Axes, rows: Sequence[Row], axis: str, name: str) -> None:
     ax.set(yscale="log", xscale="log" if axis == "num_rows" else "linear")
 
 
-def _colour(subject: str) -> str:
-    return f"C{_SUBJECTS.index(subject) % 10}"
+def _colour(subject: str) -> Any:
+    """The same colour in every panel; grey for what a file of a stranger may name."""
+    from matplotlib import colormaps
+
+    return colormaps["tab20"](_SUBJECTS.index(subject)) if subject in _SUBJECTS else "grey"
