@@ -17,9 +17,9 @@ from gflowdag.exact import MAX_VARIABLES
 from gflowdag.files import atomic_write
 
 QUICK_METHODS = ("exact", "mc3", "order-mcmc", "order-gflownet")
-QUICK_SIZES = (8,)
+QUICK_SIZES = (5,)
 QUICK_KINDS = ("exact", "quality", "sampling", "scores")
-QUICK_CAP = 8.0
+QUICK_CAP = 4.0
 TOLERANCE = 1.5  # seconds of one machine vary by a quarter from run to run
 
 
