@@ -21,12 +21,11 @@ from gflowdag.diagnostics import importance_summary
 from gflowdag.estimators.order_gflownet import order_space
 from gflowdag.estimators.order_mcmc import mixing
 from gflowdag.files import write_npz
-from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, follow, sample_orders, steps_taken
+from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, order_log_ratios, sample_orders
 from gflowdag.gflownet.order_policy import OrderPolicy
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Trained, train
 from gflowdag.mcmc import order_chains
-from gflowdag.mcmc.reversals import parent_sums, reverse_edges
 from gflowdag.score import make_score
 from gflowdag.score.candidates import outsider_odds
 from gflowdag.score.order_draws import draw_graphs
@@ -42,7 +41,6 @@ from order_rows import peak_memory, setting
 
 _MAX_RECORDS = 150  # of each chain, for the diagnostics
 _REFRESHED = 20  # rounds of further moves that make more orders out of the reference's
-_REVERSALS = 200  # in each of these rounds
 
 
 @case
@@ -87,7 +85,8 @@ def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
     judged, taught = (jnp.asarray(each.reshape(-1, d), jnp.int32) for each in (judged, taught))
     sizes = {"batch": setting(options, "batch", 512, 32), "depth": 4}
     sizes["width"] = setting(options, "width", 512, 32)
-    many = _refreshed(orders, np.asarray(taught), rounds=2 if options.quick else _REFRESHED)
+    rounds, rng = 2 if options.quick else _REFRESHED, np.random.default_rng(1)
+    many = jnp.asarray(order_chains.refreshed(orders, np.asarray(taught), rng, rounds=rounds))
     levers: dict[str, Any] = {
         "orders of the chains, refreshed": lambda _: OrderCloning(space, many, **sizes),
         "then sub-trajectory balance": lambda last: Continued(OrderLearner(space, **sizes), last),
@@ -170,18 +169,6 @@ def _graphs(problem: OrderProblem, orders: np.ndarray, rng: np.random.Generator)
     return draw_graphs(problem.weights, problem.table, orders, problem.labels, rng)
 
 
-def _refreshed(problem: OrderProblem, orders: np.ndarray, rounds: int) -> jax.Array:
-    """More orders of the posterior: each given one is carried on by edge reversals, round by round."""
-    rng = np.random.default_rng(1)
-    sums, found = parent_sums(problem), [orders]
-    graphs = _graphs(problem, orders, rng)
-    for _ in range(rounds):
-        graphs, _ = reverse_edges(sums, graphs, _REVERSALS, rng)
-        found.append(canonical_orders(graphs, problem.labels))
-        graphs = _graphs(problem, found[-1], rng)
-    return jnp.asarray(np.concatenate(found), jnp.int32)
-
-
 def _evaluate(
     space: OrderSpace, problem: OrderProblem, policy: OrderPolicy, edges: np.ndarray, judged, options: Options
 ) -> Row:
@@ -193,7 +180,7 @@ def _evaluate(
     drawn = sample_orders(space, policy, jax.random.key(7), 512, 2 if options.quick else 64)
     orders, log_weights, log_policy = map(np.asarray, drawn)
     log_ratio = log_weights - log_policy
-    above = np.asarray(_log_ratios(space, policy, judged[: 512 * (len(judged) // 512) or len(judged)]))
+    above = np.asarray(order_log_ratios(space, policy, judged))
     summary = importance_summary(log_ratio)
     importance = np.exp(log_ratio - log_ratio.max())
     weighted, _ = mean_edge_probabilities(problem, orders, importance / importance.sum())
@@ -207,15 +194,6 @@ def _evaluate(
         "to_reference_raw": float(np.abs(raw - edges).max()),
         "to_reference_weighted": float(np.abs(weighted - edges).max()),
     }
-
-
-@eqx.filter_jit
-def _log_ratios(space: OrderSpace, policy: OrderPolicy, orders: jax.Array) -> jax.Array:
-    def some(orders: jax.Array) -> jax.Array:
-        paths = follow(space, orders)
-        return paths.log_weights - steps_taken(policy, paths)[1].sum(axis=0)
-
-    return jax.lax.map(some, orders.reshape(-1, min(512, len(orders)), orders.shape[1])).reshape(-1)
 
 
 def _curve(trained: Trained) -> list[dict[str, float]]:

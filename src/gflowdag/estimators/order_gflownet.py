@@ -16,12 +16,21 @@ from gflowdag.data import Knowledge
 from gflowdag.devices import count_devices, data_parallel
 from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, is_untrained, sample_orders
+from gflowdag.estimators.witnesses import heard, unseen_share
+from gflowdag.gflownet.order_learner import (
+    OrderCloning,
+    OrderLearner,
+    is_untrained,
+    order_log_ratios,
+    sample_orders,
+)
+from gflowdag.gflownet.order_policy import OrderPolicy
 from gflowdag.gflownet.order_potential import LastNodePotential, last_node_potential, tighter_labels
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
-from gflowdag.mcmc import orders as order_mcmc
+from gflowdag.mcmc import order_chains
 from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
@@ -32,7 +41,8 @@ from gflowdag.score.potentials import schur_potential, symmetric_potential
 
 _NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
 _SAMPLING_BATCH = 1024
-_CHAIN_RECORDS = 200  # orders kept from each chain
+_CHAIN_RECORDS = 100  # orders kept from each chain
+_REFRESHED = 20  # further orders that reversals make out of each of them
 _UNTRAINED_EVERY = 8  # one order in eight is drawn from the untrained policy, where that is any good
 
 
@@ -59,8 +69,9 @@ class OrderGFlowNet(StructureLearner):
         depth: number of layers.
         learning_rate: of Adam.
         chain_steps: steps of order MCMC, where there are more variables than a dense table takes; the
-            network then starts by learning from its orders.
-        num_chains: chains of order MCMC side by side.
+            network then learns from its orders.
+        num_chains: tempered chains of order MCMC side by side; a quarter of them is kept back, to test
+            whether the policy knows their orders.
         devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
@@ -85,8 +96,8 @@ class OrderGFlowNet(StructureLearner):
         width: int = 256,
         depth: int = 3,
         learning_rate: float = 1e-3,
-        chain_steps: int = 3000,
-        num_chains: int = 64,
+        chain_steps: int = 1000,
+        num_chains: int = 8,
         devices: int | str | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
@@ -125,7 +136,8 @@ class OrderGFlowNet(StructureLearner):
         space = order_space(score, problem)
         phases.done("labels and potential")
         chain_key, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
-        learner = self._learner(space, chain_key, progress)
+        taught, witnesses = self._chains(problem, chain_key, progress)
+        learner = self._learner(space, taught)
         phases.done("chains")
         with data_parallel(num_devices):
             trained = train(
@@ -162,28 +174,47 @@ class OrderGFlowNet(StructureLearner):
             self.num_samples,
             rng,
             from_policy=~np.asarray(is_untrained(len(orders), every)),
+            witnesses=_testimony(space, trained.params, witnesses),
         )
         phases.done("graphs and marginals")
         figures = {"iterations": trained.iterations, "phases": phases.seconds}
         return replace(posterior, details={**posterior.details, **figures})
 
-    def _learner(self, space: OrderSpace, key: jax.Array, progress: Progress) -> OrderLearner | OrderCloning:
-        """Learning alone where the potential is good; else from the orders of a Markov chain."""
-        sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
-        if isinstance(space.potential, LastNodePotential):
-            return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
-        chains = order_mcmc.sample(
-            space.weights,
-            np.asarray(space.labels),
+    def _chains(
+        self, problem: OrderProblem, key: jax.Array, progress: Progress
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Orders of Markov chains to learn from and to be tested on, int32 [·, d]; none for dense tables."""
+        d = problem.table.num_variables
+        if problem.is_dense:
+            return np.zeros((0, d), np.int32), np.zeros((0, d), np.int32)
+        chains = order_chains.sample(
+            problem,
             key,
             num_chains=self.num_chains,
             num_records=_CHAIN_RECORDS,
             burn_in=_CHAIN_RECORDS // 2,
             thinning=max(1, round(self.chain_steps / (1.5 * _CHAIN_RECORDS))),
+            ladder=order_chains.geometric_ladder(TEMPERATURES),
             progress=progress,
         )
-        orders = chains.orders.reshape(-1, space.num_variables)
-        return OrderCloning(space, jnp.asarray(orders, jnp.int32), **sizes)
+        kept_back, taught = np.split(chains.orders.astype(np.int32), [self.num_chains // 4])
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        taught = order_chains.refreshed(problem, taught.reshape(-1, d), rng, rounds=_REFRESHED)
+        return taught, kept_back.reshape(-1, d)
+
+    def _learner(self, space: OrderSpace, taught: np.ndarray) -> OrderLearner | OrderCloning:
+        """Learning alone where the potential is good; else from the orders of Markov chains."""
+        sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
+        if len(taught):
+            return OrderCloning(space, jnp.asarray(taught, jnp.int32), **sizes)
+        return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
+
+
+def _testimony(space: OrderSpace, policy: OrderPolicy, witnesses: np.ndarray) -> np.ndarray:
+    """Log of weight over probability of orders that the policy did not draw, float64 [m]."""
+    if not len(witnesses):
+        return np.zeros(0)
+    return np.asarray(order_log_ratios(space, policy, jnp.asarray(witnesses)))
 
 
 def _untrained_every(space: OrderSpace) -> int:
@@ -224,6 +255,7 @@ def weighted_posterior(
     rng: np.random.Generator,
     *,
     from_policy: np.ndarray,
+    witnesses: np.ndarray,
 ) -> Posterior:
     """The posterior behind importance-weighted orders.
 
@@ -231,8 +263,11 @@ def weighted_posterior(
         score: of the graphs. problem: of the orders. orders: int [n, d]. log_ratio: float64 [n], log-weight
         of each order over its probability when drawn; −inf in dead ends. num_samples: graphs to draw.
         rng: source of randomness. from_policy: bool [n], the orders that the trained policy drew.
+        witnesses: float64 [m], log ratios of orders that it did not draw; may be empty.
     """
     summary = importance_summary(log_ratio)
+    unseen = unseen_share(log_ratio, witnesses) if len(witnesses) else 0.0
+    verdict = heard(importance_verdict(summary), unseen)
     alive = np.isfinite(log_ratio)
     marginals, errors = mean_edge_probabilities(problem, orders, np.exp(log_ratio - logsumexp(log_ratio)))
     own = alive & from_policy
@@ -249,13 +284,14 @@ def weighted_posterior(
         log_evidence=summary["log_evidence"],
         log_evidence_error=summary["log_evidence_error"],
         details={
-            **restricted_verdict(importance_verdict(summary), problem),
+            **restricted_verdict(verdict, problem),
             "ess": summary["ess"],
             "pareto_k": summary["pareto_k"],
             "edge_errors": errors,
             "raw_edge_probabilities": raw,
             "weighted_orders": len(orders),
             "dead_ends": int((~alive).sum()),
+            "unseen_share": unseen if len(witnesses) else None,
             "lost_mass": problem.table.lost_mass,
         },
     )

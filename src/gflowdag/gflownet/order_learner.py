@@ -197,6 +197,17 @@ class OrderCloning(eqx.Module):
 
 
 @eqx.filter_jit
+def order_log_ratios(space: OrderSpace, policy: OrderPolicy, orders: Array) -> Array:
+    """Log of weight over probability under the policy of given orders, int32 [n, d] -> float64 [n]."""
+
+    def one(order: Array) -> Array:
+        paths = follow(space, order[None])
+        return (paths.log_weights - steps_taken(policy, paths)[1].sum(axis=0))[0]
+
+    return jax.lax.map(one, orders, batch_size=512)
+
+
+@eqx.filter_jit
 def sample_orders(
     space: OrderSpace,
     policy: OrderPolicy,
