@@ -5,36 +5,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-import shlex
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from gflowdag import __version__
 from gflowdag.data import Dataset
-from gflowdag.data.problems import table_problems
-from gflowdag.errors import DataError
 from gflowdag.exact.size import MAX_VARIABLES
 
 _MAX_COLUMNS = 20  # of the table that `check` lists
-
-
-def checked_table(source: str, frame: pd.DataFrame, options: dict[str, Any]) -> Dataset:
-    """The table, or one error that lists all of its problems and the command that leaves them out."""
-    found = table_problems(frame, **options)
-    if not found.messages:
-        return Dataset.from_frame(frame, **options)
-    count = "1 problem" if len(found.messages) == 1 else f"{len(found.messages)} problems"
-    lines = [f"{count} in {source}", *(f"  - {message}" for message in found.messages)]
-    remedies = [f"--drop {shlex.quote(','.join(found.unusable))}"] if found.unusable else []
-    remedies += ["--missing drop"] if found.has_gaps else []
-    if remedies:
-        lines.append(f"To leave out what cannot be used, add: {' '.join(remedies)}")
-    raise DataError("\n".join(lines))
 
 
 def describe(data: Dataset) -> dict[str, Any]:
@@ -57,7 +39,7 @@ def describe(data: Dataset) -> dict[str, Any]:
         "variables": data.num_variables,
         "columns": columns,
         "notes": list(data.notes),
-        "methods": estimate_costs(data.num_variables),
+        "methods": estimate_costs(data.num_variables, data.num_rows, discrete=data.is_discrete),
     }
 
 
@@ -74,7 +56,11 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
     _print_rows(facts["methods"], titles, console)
     first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
-    console.print(f"\ngflowdag fit starts with {first}; --method chooses another.", style="dim")
+    console.print(
+        "\nTimes are rough: one core, default settings; a GPU trains faster, and --budget sets an end.\n"
+        f"gflowdag fit starts with {first}; --method chooses another.",
+        style="dim",
+    )
 
 
 def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Console) -> None:
@@ -102,8 +88,13 @@ def examine_machine() -> dict[str, str]:
         "gflowdag": __version__,
         "python": platform.python_version(),
         "jax": jax.__version__,
-        "devices": ", ".join(f"{device.platform} ({device.device_kind})" for device in jax.devices()),
+        "devices": ", ".join(_device(device) for device in jax.devices()),
         "cores": str(os.cpu_count()),
         "extras": ", ".join(found),
         "GFLOWDAG_DATA": folder if folder and Path(folder).is_dir() else "not set",
     }
+
+
+def _device(device: Any) -> str:
+    kind = device.device_kind
+    return device.platform if kind == device.platform else f"{device.platform} ({kind})"

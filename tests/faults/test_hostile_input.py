@@ -102,7 +102,7 @@ def test_too_many_variables_are_refused_before_anything_is_computed() -> None:
     wide = pd.DataFrame(RNG.normal(size=(30, 700))).add_prefix("v")
     with pytest.raises(TooLargeError, match=r"700 variables .* centuries .* order-mcmc"):
         gd.fit(wide, method="exact")
-    assert estimate_costs(5000)[0]["answer"] == "no: 20 variables at most"
+    assert estimate_costs(5000, 30, discrete=False)[0]["answer"] == "no: 20 variables at most"
 
 
 @pytest.mark.parametrize("method", ["order-gflownet", "dag-gflownet", "order-mcmc", "mc3"])
