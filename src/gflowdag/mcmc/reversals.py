@@ -19,7 +19,7 @@ from gflowdag.score.order_problem import OrderProblem
 from gflowdag.score.subsets import log_subset_sums
 from gflowdag.score.threads import map_threads
 
-_CHUNK = 8  # graphs for one thread at a time
+_CHUNK = 1  # graphs for one thread at a time: each has hundreds of moves ahead
 
 
 class ParentSums(NamedTuple):
