@@ -40,7 +40,7 @@ METHODS: dict[str, Method] = {
         "MC3",
         "mc3",
         quick={"num_chains": 16, "burn_in": 2000, "num_steps": 4000, "thinning": 40},
-        large={"burn_in": 100_000, "num_steps": 200_000, "thinning": 1000},
+        large={"burn_in": 10_000, "num_steps": 20_000, "thinning": 100},
     ),
     "gadget": Method(
         "Gadget",
@@ -112,7 +112,6 @@ METHODS: dict[str, Method] = {
         "Order MCMC",
         "order-mcmc",
         quick={"iterations": 600, "num_chains": 16, "num_records": 40},
-        large={"iterations": 30_000, "num_chains": 256},
     ),
     "plain-policy": Method(
         "Edge-wise, no remedy",
