@@ -132,7 +132,7 @@ def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDA
         gains = score.extended_local(node, parent_sets) - score.local(node, parent_sets)[:, None]
         with np.errstate(over="ignore"):  # from a DAG of no weight, infinite odds are right
             gains = np.exp(np.where(outsider & extendable, gains, -np.inf))
-        odds += (gains[inverse.reshape(-1)] * legal[:, :, node]).sum(axis=1)
+        odds += np.where(legal[:, :, node], gains[inverse.reshape(-1)], 0.0).sum(axis=1)
     return odds
 
 
