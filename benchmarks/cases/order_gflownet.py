@@ -85,7 +85,7 @@ def order_mcmc_exact(options: Options) -> Iterator[Row]:
         cases += [problems.linear_gaussian(20, 100, 0, standardize=s) for s in (True, False)]
     for problem in cases:
         exact = _exact(make_score(problem.data), options)
-        estimator = OrderMCMC(iterations=60 if options.quick else 3000, random_state=options.seed)
+        estimator = OrderMCMC(iterations=60 if options.quick else 1000, random_state=options.seed)
         started = time.perf_counter()
         posterior = estimator.fit(problem.data).posterior_
         figures = posterior.diagnostics()

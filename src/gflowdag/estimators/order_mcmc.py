@@ -59,7 +59,7 @@ class OrderMCMC(StructureLearner):
         num_samples: int = 1000,
         random_state: int | np.random.Generator | None = None,
         verbose: bool = False,
-        iterations: int = 3000,
+        iterations: int = 1000,
         num_chains: int | None = None,
         num_temperatures: int | None = None,
         hottest: float = 0.25,
