@@ -76,7 +76,7 @@ METHODS: dict[str, Method] = {
         "dibs",
         quick={"num_particles": 10, "num_steps": 200},
         full={"num_particles": 100},
-        quick_large={"num_particles": 4, "num_steps": 20, "num_graphs": 16},
+        quick_large={"num_particles": 4, "num_steps": 300, "num_graphs": 16},
     ),
     "bcd-nets": Method(
         "BCD Nets",
@@ -106,12 +106,16 @@ METHODS: dict[str, Method] = {
         quick_large={"batch_size": 4, "num_samples": 100, **_FEW_GRAPHS},
     ),
     "order-gflownet": Method(
-        "Order GFlowNet", "order-gflownet", quick={"iterations": 100}, quick_large={"iterations": 20}
+        "Order GFlowNet",
+        "order-gflownet",
+        quick={"iterations": 100},
+        quick_large={"iterations": 20, "chain_steps": 60, "num_chains": 4},
     ),
     "order-mcmc": Method(
         "Order MCMC",
         "order-mcmc",
         quick={"iterations": 600, "num_chains": 16, "num_records": 40},
+        quick_large={"iterations": 60, "num_chains": 4, "num_records": 20},
     ),
     "plain-policy": Method(
         "Edge-wise, no remedy",
