@@ -54,7 +54,7 @@ def test_the_posterior_is_learnt_from_its_graphs():
 def test_the_estimator_learns_from_chains():
     frame = linear_gaussian(3, 60, random_state=1).frame
     settings = {"iterations": 300, "batch_size": 256, "num_weighted": 2000, "random_state": 0}
-    learnt = DAGGFlowNet(preset="chains", chain_steps=600, num_chains=32, **settings).fit(frame).posterior_
+    learnt = DAGGFlowNet(preset="chains", chain_steps=150, num_chains=32, **settings).fit(frame).posterior_
     exact = ExactPosterior().fit(frame).posterior_
     assert learnt.details["ess"] > 0.9
     assert learnt.details["unseen_share"] < 0.05

@@ -37,7 +37,7 @@ def witness_log_weights(
     """Log importance weights of graphs that the policy did not draw, [num_witnesses]."""
     if not num_witnesses:
         return np.zeros(0)
-    chains = order_chains(score, seed, num_witnesses, num_chains=16, iterations=600)
+    chains = order_chains(score, seed, num_witnesses, num_chains=16, iterations=200)
     log_ratio = retrace(space, policy, jax.random.key(seed), chains.samples)
     return chains.log_scores + np.asarray(log_ratio)
 
