@@ -132,7 +132,11 @@ def test_a_million_rows_of_labels_are_counted_right() -> None:
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
-        ("order-mcmc", {"iterations": 40, "num_chains": 2, "num_records": 8, "num_candidates": 4}),
+        pytest.param(
+            "order-mcmc",
+            {"iterations": 40, "num_chains": 2, "num_records": 8, "num_candidates": 4},
+            marks=pytest.mark.long,
+        ),
         ("mc3", {"burn_in": 20, "num_steps": 40, "thinning": 10, "num_chains": 2}),
     ],
     ids=["order-mcmc", "mc3"],

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from exact_flows import exact_policy, posterior, problem
 
 from gflowdag.data import Knowledge
@@ -51,6 +52,7 @@ def test_the_posterior_is_learnt_from_its_graphs():
     assert abs(trained.history[-1]["above"] - log_evidence) < 0.5
 
 
+@pytest.mark.long
 def test_the_estimator_learns_from_chains():
     frame = linear_gaussian(3, 60, random_state=1).frame
     settings = {"iterations": 300, "batch_size": 256, "num_weighted": 2000, "random_state": 0}
