@@ -16,7 +16,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import optax
 
 from gflowdag.data import Dataset
 from gflowdag.estimators.base import StructureLearner
@@ -26,7 +25,7 @@ from gflowdag.experiments.methods import make_estimator
 from gflowdag.experiments.problems import Spec, load
 from gflowdag.experiments.study import Task, store_row, stored_row
 from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
-from gflowdag.gflownet.trainer import train
+from gflowdag.gflownet.trainer import clipped_adam, train
 from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.progress import Progress, silent
@@ -96,9 +95,7 @@ def fit_together(estimator: Any, tables: Sequence[Dataset], progress: Progress =
         iterations=preset.iterations if estimator.budget is None else None,
         budget=None if estimator.budget is None else estimator.budget * len(tables),
         options=preset.options,
-        optimizer=stacked_optimizer(
-            optax.chain(optax.clip_by_global_norm(preset.options.clip), optax.scale_by_adam())
-        ),
+        optimizer=stacked_optimizer(clipped_adam(preset.options)),
         progress=progress,
     )
     return [

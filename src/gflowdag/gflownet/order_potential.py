@@ -10,11 +10,13 @@ from jax import Array
 from numba import njit
 from numpy.typing import NDArray
 
-from gflowdag.graph.bits import popcount
+from gflowdag.graph.bits import compress, popcount
 from gflowdag.progress import Progress, silent
 from gflowdag.score.orders import OrderWeights
 from gflowdag.score.subsets import log_subset_sums
 from gflowdag.score.threads import map_threads, num_cores
+
+_compress = njit(cache=True, nogil=True, inline="always")(compress)
 
 
 class LastNodeState(NamedTuple):
@@ -160,8 +162,3 @@ def _fill(placed_sets, totals, containing, labels, to_come):
                 for node in range(d):
                     total += np.exp(terms[node] - top)
                 to_come[last, _compress(placed & ~(1 << last), last)] = top + np.log(total)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _compress(mask, bit):
-    return (mask & ((1 << bit) - 1)) | ((mask >> (bit + 1)) << bit)

@@ -122,7 +122,7 @@ def train(
     if (iterations is None) == (budget is None):
         raise TrainingError("training needs either a number of iterations or a budget in seconds, not both")
     started = time.perf_counter()
-    optimizer = optimizer or optax.chain(optax.clip_by_global_norm(options.clip), optax.scale_by_adam())
+    optimizer = optimizer or clipped_adam(options)
     init_key, loop_key = jax.random.split(key)
     learner = replicated(learner)
 
@@ -173,6 +173,11 @@ def train(
             save_checkpoint(folder, arrays, fingerprint)
         raise
     return Trained(eqx.combine(arrays.params, static.params), step, time.perf_counter() - started, history)
+
+
+def clipped_adam(options: Options) -> optax.GradientTransformation:
+    """The default optimiser, without the learning rate."""
+    return optax.chain(optax.clip_by_global_norm(options.clip), optax.scale_by_adam())
 
 
 def learning_rate(step: Array, horizon: Array, options: Options) -> Array:

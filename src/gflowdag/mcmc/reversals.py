@@ -14,11 +14,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from gflowdag.graph.bits import compress
 from gflowdag.score.order_draws import subset_at
 from gflowdag.score.order_problem import OrderProblem
 from gflowdag.score.subsets import log_subset_sums
 from gflowdag.score.threads import map_threads
 
+_squeeze = njit(cache=True, nogil=True)(compress)
 _CHUNK = 1  # graphs for one thread at a time: each has hundreds of moves ahead
 
 
@@ -245,11 +247,6 @@ def _subset_with(sums, node, parent, others, uniform):
                 log_both = total + np.log1p(-without)
                 return subset_at(sums.scores[node], both, undecided, log_both, uniform) | both
     return 1 << parent
-
-
-@njit(cache=True, nogil=True)
-def _squeeze(index, bit):
-    return (index & ((1 << bit) - 1)) | ((index >> (bit + 1)) << bit)
 
 
 @njit(cache=True, nogil=True)
