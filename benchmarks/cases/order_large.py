@@ -1,8 +1,9 @@
 """Orders of 50 and 100 variables: an order-MCMC reference, and what the order GFlowNet reaches beside it.
 
 The posterior is the one restricted to the candidate parents. Options: `rows=N` (fifty), `prior=NAME`,
-`candidates=N`; `reference=SECONDS`, `chains=N`, `temperatures=N` of order MCMC; `budget=SECONDS` of training
-for each lever, `batch=N`, `width=N`; `keep=FILE`, where the reference is written.
+`candidates=N`; `reference=SECONDS`, `chains=N`, `temperatures=N`, `sweep=N`, `reversals=N` of order MCMC;
+`keep=FILE`, where its chains are written, and `start=FILE`, chains of an earlier run from which it goes on;
+`levers=NAME;NAME` (none: the reference alone), `budget=SECONDS` of training for each, `batch=N`, `width=N`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from gflowdag.score.order_problem import (
 from harness import Options, Row, case, in_double_precision
 from order_rows import peak_memory, setting
 
-_MAX_RECORDS = 150  # of each chain, for the diagnostics
+_MAX_RECORDS = 150  # of each chain, for the diagnostics and for teaching
 _REFRESHED = 20  # rounds of further moves that make more orders out of the reference's
 
 
@@ -63,6 +64,7 @@ class Reference(NamedTuple):
 
     orders: np.ndarray  # int32 [C, T, d]
     edges: np.ndarray  # float64 [d, d]
+    graphs: np.ndarray  # bool [B, C, d, d], where the chains are at the end, at all temperatures
 
 
 def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
@@ -78,21 +80,28 @@ def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
     yield {**name, **row, "outsider_odds": odds, "lost_mass": lost}
     if "keep" in options.extra:
         kept = {"orders": reference.orders.astype(np.int8), "edges": reference.edges, "labels": orders.labels}
-        write_npz(options.extra["keep"], kept)
+        write_npz(options.extra["keep"], {**kept, "graphs": reference.graphs})
 
     space = order_space(score, orders)
-    judged, taught = np.split(reference.orders, [max(1, len(reference.orders) // 4)])
+    thinned = _thinned(reference.orders)
+    judged, taught = np.split(thinned, [max(1, len(thinned) // 4)])
     judged, taught = (jnp.asarray(each.reshape(-1, d), jnp.int32) for each in (judged, taught))
     sizes = {"batch": setting(options, "batch", 512, 32), "depth": 4}
     sizes["width"] = setting(options, "width", 512, 32)
-    rounds, rng = 2 if options.quick else _REFRESHED, np.random.default_rng(1)
-    many = jnp.asarray(order_chains.refreshed(orders, np.asarray(taught), rng, rounds=rounds))
+
+    def refreshed(_: Any) -> OrderCloning:
+        rounds, rng = 2 if options.quick else _REFRESHED, np.random.default_rng(1)
+        many = order_chains.refreshed(orders, np.asarray(taught), rng, rounds=rounds)
+        return OrderCloning(space, jnp.asarray(many), **sizes)
+
     levers: dict[str, Any] = {
-        "orders of the chains, refreshed": lambda _: OrderCloning(space, many, **sizes),
+        "orders of the chains, refreshed": refreshed,
         "then sub-trajectory balance": lambda last: Continued(OrderLearner(space, **sizes), last),
         "orders of the chains": lambda _: OrderCloning(space, taught, **sizes),
         "alone": lambda _: OrderLearner(space, **sizes),
     }
+    if "levers" in options.extra:
+        levers = {name: levers[name] for name in options.extra["levers"].split(";") if name}
     last = None
     for lever, learner in levers.items():
         started = time.perf_counter()
@@ -126,18 +135,24 @@ class Continued(eqx.Module):
 
 
 def _reference(problem: OrderProblem, options: Options) -> tuple[Reference, Row]:
-    """Order MCMC for some time, a third of it burn-in."""
+    """Order MCMC for some time, a third of it burn-in, or none where it goes on from earlier chains."""
     ladder = order_chains.geometric_ladder(setting(options, "temperatures", 10, 2))
     started = time.perf_counter()
     seconds = setting(options, "reference", 200, 5)
     key, rng = jax.random.key(options.seed), np.random.default_rng(options.seed)
     replicas = order_chains.Replicas(problem, ladder, setting(options, "chains", 8, 4), key, rng)
+    earlier = options.extra.get("start")
+    if earlier:
+        with np.load(earlier) as archive:
+            replicas.graphs = archive["graphs"].copy()
+    steps = setting(options, "sweep", 2, 2)
+    reversals = setting(options, "reversals", 10, 10)
     recorded = []
     while time.perf_counter() - started < seconds or len(recorded) < 12:
-        replicas.sweep(jax.random.fold_in(key, len(recorded)), order_chains.SWEEP)
+        replicas.sweep(jax.random.fold_in(key, len(recorded)), steps, reversals)
         recorded.append(canonical_orders(replicas.graphs[0], problem.labels))
-    kept = np.stack(recorded[len(recorded) // 3 :], axis=1)
-    thinned = kept[:, :: -(-kept.shape[1] // _MAX_RECORDS)]
+    kept = np.stack(recorded[0 if earlier else len(recorded) // 3 :], axis=1)
+    thinned = _thinned(kept)
     d = kept.shape[-1]
     edges = edge_probabilities_of_orders(problem, thinned.reshape(-1, d))
     edges = edges.reshape(*thinned.shape[:2], d, d)
@@ -162,7 +177,12 @@ def _reference(problem: OrderProblem, options: Options) -> tuple[Reference, Row]
         "exchanged": [float(share) for share in shares[3]],
         "memory_gib": peak_memory(),
     }
-    return Reference(kept, mean), row
+    return Reference(kept, mean, replicas.graphs), row
+
+
+def _thinned(orders: np.ndarray) -> np.ndarray:
+    """At most `_MAX_RECORDS` of each chain, [C, T, d]."""
+    return orders[:, :: -(-orders.shape[1] // _MAX_RECORDS)]
 
 
 def _graphs(problem: OrderProblem, orders: np.ndarray, rng: np.random.Generator) -> np.ndarray:

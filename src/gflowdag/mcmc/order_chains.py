@@ -168,8 +168,8 @@ class Replicas:
         self._exchanges = np.zeros((2, len(ladder) - 1))  # accepted, proposed
         self._round = 0
 
-    def sweep(self, key: Array, num_steps: int) -> None:
-        """Fresh labels, steps in the order, new graphs, reversals, exchanges."""
+    def sweep(self, key: Array, num_steps: int, reversals: int = REVERSALS) -> None:
+        """Fresh labels, steps in the order, new graphs, `reversals` for each step and variable, exchanges."""
         num_betas, num_chains, d, _ = self.graphs.shape
         labels = np.broadcast_to(np.arange(d, dtype=np.int32), (num_betas * num_chains, d))
         labels = self.rng.permuted(labels, axis=1)
@@ -179,7 +179,7 @@ class Replicas:
         for level, tempered in enumerate(self.problems):
             drawn = draw_graphs(tempered.weights, tempered.table, reached[level], labels[level], self.rng)
             self.graphs[level], share = reverse_edges(
-                self.sums[level], drawn, REVERSALS * num_steps * d, self.rng
+                self.sums[level], drawn, reversals * num_steps * d, self.rng
             )
             if level == 0:
                 self._moves.append((info.relocated[0], info.swapped[0], share))
