@@ -20,7 +20,7 @@ LADDERS: dict[str, Callable[[int], Settings]] = {
         "thinning": max(1, (100 << rung) // 1000),
     },
     "order-mcmc": lambda rung: {"iterations": 150 << rung},
-    "order-gflownet": lambda rung: {"iterations": 16 << rung},
+    "order-gflownet": lambda rung: {"iterations": 16 << rung, "chain_steps": 150 << rung},
     "dag-gflownet": lambda rung: {"iterations": 64 << rung},
     "bootstrap-ges": lambda rung: {"num_bootstraps": 25 << rung},
     "bootstrap-pc": lambda rung: {"num_bootstraps": 25 << rung},

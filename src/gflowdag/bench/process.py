@@ -10,6 +10,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -22,24 +23,27 @@ from gflowdag.runs import device_name
 _ROW = "row "  # what a line of ours begins with; libraries print too
 _PATIENCE = 3.0  # times the cap, and
 _PREPARATION = 300.0  # seconds for imports, tables and compilation, until a measurement is killed
+_CACHE_EVERYTHING = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 
 def measure_apart(task: Task, references: Path) -> Row:
     """The row of a task, with its peak memory, or with what it had when it failed or was killed."""
-    environment = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"}
     command = [sys.executable, "-m", __name__, json.dumps([task.as_json(), str(references)])]
     started = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
     patience = _PATIENCE * task.cap + _PREPARATION
-    try:
-        out, errors = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, errors = process.communicate()
-    finally:
-        process.kill()  # where we are interrupted
+    with tempfile.TemporaryDirectory() as cache:
+        # Empty at first: a measurement compiles everything, but only once.
+        environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache, **_CACHE_EVERYTHING}
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        try:
+            out, errors = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, errors = process.communicate()
+        finally:
+            process.kill()  # where we are interrupted
     rows = [json.loads(line[len(_ROW) :]) for line in out.splitlines() if line.startswith(_ROW)]
     row = {"name": task.name, **task.as_json(), **(rows[-1] if rows else {})}
     row["elapsed"] = round(time.perf_counter() - started, 2)

@@ -42,8 +42,7 @@ def to_baseline(rows: Sequence[Row], row: Row, figure: str, baseline: str = BASE
     if figure in beside[0]:
         return Ratio(times_better(figure, row[figure], beside[0][figure]), False)
     if beside[0].get("rungs"):
-        spent = beside[0]["rungs"][-1]["work" if figure.endswith("_work_s") else "seconds"]
-        return Ratio(times_better(figure, row[figure], spent), True)
+        return Ratio(times_better(figure, row[figure], beside[0]["rungs"][-1]["work"]), True)
     return None
 
 

@@ -15,7 +15,7 @@ from gflowdag.experiments.fits import commit
 from gflowdag.files import read_json, write_json
 from gflowdag.score.threads import num_cores
 
-SCHEMA = 2
+SCHEMA = 3
 RATE = "_per_s"  # ending of figures of which more is better
 COSTS = ("_s", "_mib")  # of those of which less is better
 Row = dict[str, Any]
@@ -83,9 +83,7 @@ def _is_row(row: Any) -> bool:
     rungs = row.get("rungs", [])
     figures = [value for name, value in row.items() if is_figure(name) or name == "best_error"]
     for rung in rungs:
-        figures += (
-            [rung.get(name) for name in ("seconds", "work", "error")] if isinstance(rung, dict) else [None]
-        )
+        figures += [rung.get(name) for name in ("work", "error")] if isinstance(rung, dict) else [None]
     return (
         all(isinstance(word, str) for word in words)
         and all(type(size) is int for size in sizes)

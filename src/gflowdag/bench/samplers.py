@@ -43,24 +43,18 @@ def _mc3(score: Score, seed: int) -> Draw:
 
 
 def _order_mcmc(score: Score, seed: int) -> Draw:
-    from gflowdag.mcmc.orders import sample
-    from gflowdag.score.order_draws import draw_graphs
+    from gflowdag.mcmc.order_chains import SWEEP, Replicas
     from gflowdag.score.order_problem import order_problem
 
+    start_key, key = jax.random.split(jax.random.key(seed))
     problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
+    replicas = Replicas(problem, (1.0,), _NUM_CHAINS, start_key, rng)
 
     def draw() -> int:
-        chains = sample(
-            problem.weights,
-            problem.labels,
-            jax.random.key(seed),
-            num_chains=_NUM_CHAINS,
-            num_records=_BATCH // _NUM_CHAINS,
-            thinning=1,
-            burn_in=0,
-        )
-        orders = chains.orders.reshape(-1, score.num_variables)
-        return len(draw_graphs(problem.weights, problem.table, orders, problem.labels, rng))
+        sweeps = _BATCH // _NUM_CHAINS  # each leaves a new graph in every chain
+        for _ in range(sweeps):
+            replicas.sweep(key, SWEEP)
+        return sweeps * _NUM_CHAINS
 
     return draw
 
