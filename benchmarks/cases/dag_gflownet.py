@@ -4,7 +4,7 @@ Every error comes in two columns: raw policy samples, and importance-weighted. O
 `iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
 variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
 `d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`,
-`paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X` (learning curves).
+`paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def dag_gflownet_five(options: Options) -> Iterator[Row]:
 
 @case
 def dag_gflownet_curve(options: Options) -> Iterator[Row]:
-    """Learning curves of `fast` and `paper` on one network of d = 5."""
+    """Learning curves of `fast` and `paper` on one standardised network of d = 5."""
     yield from in_double_precision(_curve, options)
 
 
@@ -167,7 +167,8 @@ def _add_points(points: dict, suffix: str, exact: tuple, belief: tuple) -> None:
 
 
 def _curve(options: Options) -> Iterator[Row]:
-    score = make_score(problems.linear_gaussian(5, 100, 0, standardize=True).data)
+    network = int(options.extra.get("network", 0))
+    score = make_score(problems.linear_gaussian(5, 100, network, standardize=True).data)
     space, graphs = edge_space(score), all_dags(5)
     log_scores = score.log_score(graphs)
     off_diagonal = ~np.eye(5, dtype=bool)
@@ -195,7 +196,13 @@ def _curve(options: Options) -> Iterator[Row]:
                 return
             clock["next"] = 1.33 * seconds
             learnt = policy_distribution(space, params, graphs)
-            row = {"preset": preset, "iteration": step, "seconds": seconds, "jsd": _jsd(learnt, log_scores)}
+            row = {
+                "network": network,
+                "preset": preset,
+                "iteration": step,
+                "seconds": seconds,
+                "jsd": _jsd(learnt, log_scores),
+            }
             marginals = np.tensordot(learnt, graphs, axes=1)[off_diagonal]
             rows.append({**row, "r_edges": float(np.corrcoef(marginals, exact)[0, 1])})
             clock["evaluating"] += time.perf_counter() - now
