@@ -1,7 +1,7 @@
 """Order GFlowNet and order MCMC: fidelity to the exact posterior, speed, and how far they reach.
 
 Errors come in two columns: raw policy samples, and importance-weighted. Options: `iterations=N` and
-`budget=SECONDS` of training, `batch=N`, `width=N`.
+`budget=SECONDS` of training, `batch=N`, `width=N`; `variables=N` (beside Gadget).
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def order_gflownet_gadget(options: Options) -> Iterator[Row]:
     """Error against wall-clock beside Gadget at d = 11 and 20; both sample under the same score and prior."""
     from gflowdag.estimators.gadget import Gadget
 
-    for d in (6,) if options.quick else (11, 20):
+    sizes = (6,) if options.quick else (11, 20)
+    for d in [int(options.extra["variables"])] if "variables" in options.extra else sizes:
         problem = problems.linear_gaussian(d, 100, 0, standardize=True)
         exact = _exact(make_score(problem.data), options)
         for iterations in (10,) if options.quick else (10, 100, 1000):

@@ -15,12 +15,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.graph.bits import compress
+from gflowdag.mcmc.bit_graphs import add, edge_at, holds, non_descendants, pack, set_parents, size, unpack
+from gflowdag.score.candidates import CandidateTable
 from gflowdag.score.order_draws import subset_at
 from gflowdag.score.order_problem import OrderProblem
 from gflowdag.score.subsets import log_subset_sums
 from gflowdag.score.threads import map_threads
 
 _squeeze = njit(cache=True, nogil=True)(compress)
+_NEGLIGIBLE = 50.0  # nats; thousands of sets that far below a sum do not change it in double precision
 _CHUNK = 1  # graphs for one thread at a time: each has hundreds of moves ahead
 
 
@@ -33,6 +36,7 @@ class ParentSums(NamedTuple):
     singles: NDArray[np.float64]  # [d (node), d (outsider)], of an outsider alone; −inf for candidates
     candidates: NDArray[np.int32]  # [d, K]
     position: NDArray[np.int32]  # [d (node), d (parent)], place among the candidates; K for the others
+    outsiders: NDArray[np.int64]  # [d, d − K], all that are no candidates, the best score alone first
     sequence: NDArray[np.int64]  # [d, K], places of the candidates, the least likely parents first
 
 
@@ -47,8 +51,16 @@ def parent_sums(problem: OrderProblem) -> ParentSums:
         np.asarray(table.singles),
         table.candidates,
         np.asarray(weights.position),
+        _outsiders(table),
         np.argsort(containing[:, :, -1], axis=1),
     )
+
+
+def _outsiders(table: CandidateTable) -> NDArray[np.int64]:
+    """Nodes that are no candidates of each node (itself among them), by descending score, [d, d − K]."""
+    singles = np.asarray(table.singles).copy()
+    np.put_along_axis(singles, table.candidates.astype(np.int64), np.nan, axis=1)
+    return np.argsort(-singles, axis=1, kind="stable")[:, : table.num_variables - table.num_candidates]
 
 
 def reverse_edges(
@@ -81,71 +93,49 @@ def reverse_edges(
 def _reverse_each(sums, graphs, uniform):
     accepted = np.zeros(graphs.shape[0], np.int64)
     for n in range(graphs.shape[0]):
+        packed, num_edges = pack(graphs[n]), graphs[n].sum()
         for move in range(uniform.shape[1]):
-            accepted[n] += _reverse(sums, graphs[n], uniform[n, move])
+            if num_edges > 0:
+                moved, num_edges = _reverse(sums, packed, num_edges, uniform[n, move])
+                accepted[n] += moved
+        unpack(packed, graphs[n])
     return accepted
 
 
 @njit(cache=True, nogil=True)
-def _reverse(sums, graph, uniform):
-    """One proposal in place; whether it was accepted."""
-    d = graph.shape[0]
-    num_edges = graph.sum()
-    if num_edges == 0:
-        return False
-    rank = min(int(uniform[0] * num_edges), num_edges - 1)
-    source, target = 0, 0
-    for edge in range(d * d):
-        if graph[edge // d, edge % d]:
-            if rank == 0:
-                source, target = edge // d, edge % d
-                break
-            rank -= 1
-    old_source, old_target = graph[:, source].copy(), graph[:, target].copy()
-    graph[:, source] = False
-    graph[:, target] = False
+def _reverse(sums, graph, num_edges, uniform):
+    """One proposal in place; whether it was accepted, and the number of edges now."""
+    source, target = edge_at(graph, min(int(uniform[0] * num_edges), num_edges - 1))
+    old_source, old_target = graph.parents[source].copy(), graph.parents[target].copy()
+    nothing = np.zeros_like(old_source)
+    set_parents(graph, source, nothing)
+    set_parents(graph, target, nothing)
 
     # There: the source draws parents with the target among them, then the target draws any.
-    free = ~_descendants(graph, source)
-    back = ~_descendants(graph, target)
+    free = non_descendants(graph, source)
+    back = non_descendants(graph, target)
     log_ratio = _log_containing(sums, source, target, free) - _log_containing(sums, target, source, back)
     if log_ratio > -np.inf:
-        _draw_containing(sums, source, target, free, uniform[1], graph)
-        free = ~_descendants(graph, target)
-        log_ratio += _log_any(sums, target, free)
-    if log_ratio > -np.inf:
-        _draw_any(sums, target, free, uniform[2], graph)
-        new_source, new_target = graph[:, source].copy(), graph[:, target].copy()
-        new_num_edges = graph.sum()
+        new_source = _draw_containing(sums, source, target, free, uniform[1])
+        set_parents(graph, source, new_source)
+        free = non_descendants(graph, target)
+        log_any = _log_any(sums, target, free)
+        log_ratio += log_any
         # Back: the target has its old parents, the source drew its old ones given those.
-        graph[:, source] = False
-        graph[:, target] = old_target
-        log_ratio -= _log_any(sums, source, ~_descendants(graph, source))
-        log_ratio += np.log(num_edges / new_num_edges)
-        if np.log(uniform[3]) < log_ratio:
-            graph[:, source], graph[:, target] = new_source, new_target
-            return True
-    graph[:, source], graph[:, target] = old_source, old_target
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _descendants(graph, node):
-    """The node and everything that it reaches, bool [d]."""
-    d = graph.shape[0]
-    reached = np.zeros(d, np.bool_)
-    stack = np.empty(d, np.int64)
-    stack[0], size = node, 1
-    reached[node] = True
-    while size > 0:
-        size -= 1
-        from_ = stack[size]
-        for child in range(d):
-            if graph[from_, child] and not reached[child]:
-                reached[child] = True
-                stack[size] = child
-                size += 1
-    return reached
+        set_parents(graph, source, nothing)
+        set_parents(graph, target, old_target)
+        log_ratio -= _log_any(sums, source, non_descendants(graph, source))
+        if log_ratio > -np.inf:
+            new_target = _draw_any(sums, target, free, log_any, uniform[2])
+            added = size(new_source) + size(new_target) - size(old_source) - size(old_target)
+            if np.log(uniform[3]) < log_ratio + np.log(num_edges / (num_edges + added)):
+                set_parents(graph, target, nothing)
+                set_parents(graph, source, new_source)
+                set_parents(graph, target, new_target)
+                return True, num_edges + added
+    set_parents(graph, target, old_target)
+    set_parents(graph, source, old_source)
+    return False, num_edges
 
 
 @njit(cache=True, nogil=True)
@@ -153,8 +143,7 @@ def _local_index(sums, node, allowed):
     """Local index of the allowed candidates of a node."""
     index = 0
     for k in range(sums.candidates.shape[1]):
-        if allowed[sums.candidates[node, k]]:
-            index |= 1 << k
+        index |= holds(allowed, sums.candidates[node, k]) << k
     return index
 
 
@@ -172,36 +161,44 @@ def _log_containing(sums, node, parent, allowed):
 def _log_any(sums, node, allowed):
     """Log-sum over all allowed parent sets of a node."""
     log_total = sums.subsets[node, _local_index(sums, node, allowed)]
-    for outsider in range(allowed.shape[0]):
-        if allowed[outsider] and sums.singles[node, outsider] > -np.inf:
-            log_total = np.logaddexp(log_total, sums.singles[node, outsider])
+    for outsider in sums.outsiders[node]:
+        single = sums.singles[node, outsider]
+        if single < log_total - _NEGLIGIBLE:
+            break  # the others weigh less still
+        if holds(allowed, outsider):
+            log_total = np.logaddexp(log_total, single)
     return log_total
 
 
 @njit(cache=True, nogil=True)
-def _draw_containing(sums, node, parent, allowed, uniform, graph):
-    """Give the node parents drawn from the allowed sets that contain `parent`."""
-    graph[parent, node] = True
+def _draw_containing(sums, node, parent, allowed, uniform):
+    """Parents of the node, drawn from the allowed sets that contain `parent`, as words."""
     bit = sums.position[node, parent]
     if bit < sums.candidates.shape[1]:
         others = _local_index(sums, node, allowed) & ~(1 << bit)
-        _set_parents(sums, node, _subset_with(sums, node, bit, others, uniform), graph)
+        return _words(sums, node, _subset_with(sums, node, bit, others, uniform), len(allowed))
+    alone = np.zeros_like(allowed)
+    add(alone, parent)
+    return alone
 
 
 @njit(cache=True, nogil=True)
-def _draw_any(sums, node, allowed, uniform, graph):
-    """Give the node parents drawn from all allowed sets."""
-    log_total = _log_any(sums, node, allowed)
-    for outsider in range(allowed.shape[0]):
-        if allowed[outsider]:
-            share = np.exp(sums.singles[node, outsider] - log_total)
+def _draw_any(sums, node, allowed, log_total, uniform):
+    """Parents of the node, drawn from all allowed sets, whose log-sum is `log_total`; as words."""
+    for outsider in sums.outsiders[node]:
+        single = sums.singles[node, outsider]
+        if single < log_total - _NEGLIGIBLE:
+            break
+        if holds(allowed, outsider):
+            share = np.exp(single - log_total)
             if uniform < share:
-                graph[outsider, node] = True
-                return
+                alone = np.zeros_like(allowed)
+                add(alone, outsider)
+                return alone
             uniform -= share
     index = _local_index(sums, node, allowed)
     uniform /= np.exp(sums.subsets[node, index] - log_total)
-    _set_parents(sums, node, _subset_of(sums, node, index, uniform), graph)
+    return _words(sums, node, _subset_of(sums, node, index, uniform), len(allowed))
 
 
 @njit(cache=True, nogil=True)
@@ -211,13 +208,14 @@ def _subset_of(sums, node, allowed, uniform):
     Whether the next candidate is left out is a ratio of two sums, and one uniform number decides on all of
     them: what is left of it after a decision is uniform again.
     """
-    left = allowed
+    left, log_total = allowed, sums.subsets[node, allowed]
     for k in sums.sequence[node]:
         if left >> k & 1:
-            without = np.exp(sums.subsets[node, left & ~(1 << k)] - sums.subsets[node, left])
+            log_without = sums.subsets[node, left & ~(1 << k)]
+            without = np.exp(log_without - log_total)
             if uniform < without:
                 uniform /= without
-                left &= ~(1 << k)
+                left, log_total = left & ~(1 << k), log_without
             else:
                 uniform = (uniform - without) / (1 - without)
                 return _subset_with(sums, node, k, left & ~(1 << k), uniform)
@@ -233,24 +231,28 @@ def _subset_with(sums, node, parent, others, uniform):
     """
     table = sums.containing[node, parent]
     left = undecided = others
+    log_total = table[_squeeze(others, parent)]
     for k in sums.sequence[node]:
         if left >> k & 1:
             undecided &= ~(1 << k)
-            total = table[_squeeze(left, parent)]
-            without = np.exp(table[_squeeze(left & ~(1 << k), parent)] - total)
+            log_without = table[_squeeze(left & ~(1 << k), parent)]
+            without = np.exp(log_without - log_total)
             if uniform < without:
                 uniform /= without
-                left &= ~(1 << k)
+                left, log_total = left & ~(1 << k), log_without
             else:
                 uniform = (uniform - without) / (1 - without)
                 both = (1 << parent) | (1 << k)
-                log_both = total + np.log1p(-without)
+                log_both = log_total + np.log1p(-without)
                 return subset_at(sums.scores[node], both, undecided, log_both, uniform) | both
     return 1 << parent
 
 
 @njit(cache=True, nogil=True)
-def _set_parents(sums, node, subset, graph):
+def _words(sums, node, subset, num_words):
+    """The nodes behind a local index of candidates."""
+    words = np.zeros(num_words, np.uint64)
     for k in range(sums.candidates.shape[1]):
         if subset >> k & 1:
-            graph[sums.candidates[node, k], node] = True
+            add(words, sums.candidates[node, k])
+    return words
