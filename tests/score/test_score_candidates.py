@@ -96,3 +96,19 @@ def test_outsider_odds_count_the_dags_with_one_outsider_more():
     single = (graphs & outsider_edges).sum(axis=(1, 2)) == 1
     odds = outsider_odds(score, table, graphs[plain])
     assert weights[plain] @ odds == pytest.approx(weights[one_more & single].sum(), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_outsiders_that_would_close_a_cycle_count_nothing_however_much_they_gain():
+    rng = np.random.default_rng(0)
+    cause, twin, other, far = rng.normal(size=(4, 3000))
+    twin = cause + 1e-3 * twin  # as parent of its cause it gains more than exp can hold
+    values = np.column_stack([cause, twin, other + 0.1 * cause, far])
+    score = make_score(Dataset.from_array(values, standardize=False))
+    table = dense_candidates(score.dense_table())
+    table = table._replace(candidates=np.array([[2, 3], [0, 2], [0, 3], [0, 2]], np.int32))
+    graph = np.zeros((1, 4, 4), bool)
+    graph[0, [0, 2], [1, 0]] = True  # X3 → X1 → X2
+    gain = score.local(0, np.eye(4, dtype=bool)[[1]]) - score.local(0, np.zeros((1, 4), bool))
+    assert gain > 1000
+    assert np.isfinite(outsider_odds(score, table, graph)).all()
