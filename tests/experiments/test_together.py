@@ -1,14 +1,15 @@
 """Fits that are trained as one stack are the fits of their tasks."""
 
+import jax
 import numpy as np
 import pytest
 
-from gflowdag.experiments import reproduce
+from gflowdag.experiments import reproduce, together
 from gflowdag.experiments.fits import fit_tasks, load_posterior
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.study import stored_row
-from gflowdag.experiments.together import can_be_stacked, run_stacked
+from gflowdag.experiments.together import PlannedFit, can_be_stacked, run_stacked
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_a_stack_stores_each_fit_under_its_own_task(brief, tmp_path):
     stackable = [task for task in tasks if can_be_stacked(task)]
     assert [task.arguments["method"] for task in stackable] == ["dag-gflownet"] * 3
 
-    run_stacked(stackable, tmp_path)
+    run_stacked([PlannedFit(task, tmp_path) for task in stackable])
     rows = [stored_row(task, tmp_path) for task in stackable]
     assert [row["seed"] for row in rows] == [0, 1, 2]
     assert {row["iterations"] for row in rows} == {brief["iterations"]}
@@ -46,8 +47,46 @@ def fit_exact(problem: Spec):
 def test_together_leaves_nothing_to_do_for_the_workers(brief, tmp_path, monkeypatch):
     experiment = reproduce.EXPERIMENTS["small-graphs"]
     asked = {"quick": True, "methods": ["dag-gflownet"], "num_datasets": 1}
-    first = reproduce.run(experiment, tmp_path, together=True, **asked)
-    assert not first.faults
-    assert len(first.rows) == 2
+    reproduce.run_together([experiment], tmp_path, **asked)
     monkeypatch.setattr("gflowdag.experiments.study.run_task", lambda *_: pytest.fail("it was stored"))
-    assert len(reproduce.run(experiment, tmp_path, **asked).rows) == 2
+    outcome = reproduce.run(experiment, tmp_path, **asked)
+    assert not outcome.faults
+    assert len(outcome.rows) == 2
+
+
+def test_studies_share_a_stack_and_shared_studies_share_fits(tmp_path, monkeypatch):
+    stacks = []
+    monkeypatch.setattr(together, "_fit_stack", lambda fits, _: stacks.append(fits))
+    experiments = [
+        reproduce.EXPERIMENTS[name] for name in ("sachs", "sachs-coverage", "sachs-interventional")
+    ]
+    reproduce.run_together(experiments, tmp_path, quick=False, methods=["dag-gflownet"])
+    names = [[(fit.folder.name, fit.task.arguments["problem"]["kind"]) for fit in stack] for stack in stacks]
+    interventional = "sachs-interventional"
+    assert names == [[("sachs", "sachs"), (interventional, interventional), (interventional, "sachs-all")]]
+
+
+def test_a_stack_beyond_memory_is_split_until_it_fits(tmp_path, monkeypatch):
+    fitted = []
+
+    def fit_stack(fits, progress):
+        if len(fits) > 2:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
+        fitted.append([fit.task.arguments["problem"]["seed"] for fit in fits])
+
+    monkeypatch.setattr(together, "_fit_stack", fit_stack)
+    problems = [Spec("linear-gaussian", 4, 200, seed, "standardised") for seed in range(5)]
+    run_stacked([PlannedFit(task, tmp_path) for task in fit_tasks(problems, ["dag-gflownet"], quick=True)])
+    assert fitted == [[0, 1], [2], [3, 4]]
+
+
+def test_other_faults_of_a_stack_are_not_taken_for_a_lack_of_memory(tmp_path, monkeypatch):
+    def fit_stack(fits, progress):
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+    monkeypatch.setattr(together, "_fit_stack", fit_stack)
+    tasks = fit_tasks(
+        [Spec("linear-gaussian", 4, 200, seed) for seed in range(2)], ["dag-gflownet"], quick=True
+    )
+    with pytest.raises(jax.errors.JaxRuntimeError, match="something else"):
+        run_stacked([PlannedFit(task, tmp_path) for task in tasks])

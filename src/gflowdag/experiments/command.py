@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gflowdag.experiments.page import write_page
-from gflowdag.experiments.reproduce import chosen_experiments, run, shown_row
+from gflowdag.experiments.reproduce import chosen_experiments, run, run_together, shown_row
 from gflowdag.progress import progress_bar
 
 
@@ -24,21 +24,19 @@ def run_experiments(
     page: Path | None = None,
     verbose: bool = True,
 ) -> bool:
-    """Run an experiment, or all; whether no row is missing. See `reproduce.run` for the arguments."""
+    """Run an experiment, or all; whether no row is missing.
+
+    See `reproduce.run` for the arguments; with `together`, `reproduce.run_together` comes first.
+    """
     faults: list[str] = []
-    for experiment in chosen_experiments(name):
-        with progress_bar(experiment.name, enabled=verbose and sys.stderr.isatty()) as progress:
-            outcome = run(
-                experiment,
-                out,
-                quick=quick,
-                methods=methods,
-                num_datasets=num_datasets,
-                jobs=jobs,
-                scheduler=scheduler,
-                together=together,
-                progress=progress,
-            )
+    experiments, shown = chosen_experiments(name), verbose and sys.stderr.isatty()
+    fits = {"quick": quick, "methods": methods, "num_datasets": num_datasets}
+    if together:
+        with progress_bar("together", enabled=shown) as progress:
+            run_together(experiments, out, **fits, progress=progress)
+    for experiment in experiments:
+        with progress_bar(experiment.name, enabled=shown) as progress:
+            outcome = run(experiment, out, **fits, jobs=jobs, scheduler=scheduler, progress=progress)
         faults += outcome.faults
         if verbose:
             print(f"\n{experiment.title} ({'quick' if quick else 'full'} size)")

@@ -12,7 +12,7 @@ from gflowdag.experiments.claims import claims_table
 from gflowdag.experiments.experiment import Experiment, Tables
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.reproduce import EXPERIMENTS
-from gflowdag.experiments.results import Results
+from gflowdag.experiments.results import SIZES, Results
 from gflowdag.experiments.tables import Frame, label, markdown, write_csv
 from gflowdag.files import atomic_write
 
@@ -71,7 +71,8 @@ def write_page(out: Path, path: Path) -> Path:
 
 
 def _section(experiment: Experiment, own: Tables, drawn: list[Path], path: Path, results: Results) -> str:
-    parts = [f"## {experiment.title}", f"`gflowdag reproduce {experiment.name}`", experiment.section(own)]
+    parts = [f"## {experiment.title}", f"`gflowdag reproduce {experiment.name}`"]
+    parts += [_sizes(experiment, results), experiment.section(own)]
     failures = _failures(experiment, results)
     if failures:
         parts.append("Rows that could not be computed:\n\n" + markdown(failures))
@@ -80,6 +81,24 @@ def _section(experiment: Experiment, own: Tables, drawn: list[Path], path: Path,
     if files:
         parts.append(f"Tables: {files}.")
     return "\n\n".join(parts)
+
+
+def _sizes(experiment: Experiment, results: Results) -> str:
+    """Which rows were run at which size, on how many of the problems of the full experiment."""
+    fits, planned = results.successes(experiment.study), len(experiment.problems(False, None))
+    counts = {} if fits.empty else fits.groupby(["size", "method"]).size().to_dict()
+    sentences = []
+    for size in SIZES:
+        done = {method: counts[size, method] for method in experiment.methods if (size, method) in counts}
+        if done:
+            rows = ", ".join(f"{label(method)} ({count})" for method, count in done.items())
+            sentences.append(f"*{size.capitalize()} size:* {rows}.")
+    missing = [
+        label(name) for name in experiment.methods if not any((size, name) in counts for size in SIZES)
+    ]
+    if missing:
+        sentences.append(f"*Not run:* {', '.join(missing)}.")
+    return f"Fits of each row, {planned} at full size. " + " ".join(sentences)
 
 
 def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:

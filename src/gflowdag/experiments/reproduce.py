@@ -14,8 +14,8 @@ from gflowdag.experiments.experiment import Experiment
 from gflowdag.experiments.fits import fit_tasks
 from gflowdag.experiments.methods import require_methods
 from gflowdag.experiments.results import MUST_BE_NUMBERS, Results, study_folder
-from gflowdag.experiments.study import run_tasks
-from gflowdag.experiments.together import can_be_stacked, run_stacked
+from gflowdag.experiments.study import Task, run_tasks
+from gflowdag.experiments.together import PlannedFit, can_be_stacked, run_stacked
 from gflowdag.progress import Progress, silent
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -58,7 +58,6 @@ def run(
     num_datasets: int | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
-    together: bool = False,
     progress: Progress = silent,
 ) -> Outcome:
     """Run the fits of one experiment that are not stored yet, and judge all of them.
@@ -71,22 +70,44 @@ def run(
         num_datasets: number of simulated data sets, in place of the experiment's own.
         jobs: worker processes.
         scheduler: address of a Dask scheduler, in place of workers on this machine.
-        together: train the DAG-GFlowNets of equal size as one stack first; see `together`.
         progress: told after every fit.
     """
-    if methods is not None:
-        require_methods(list(methods))
-        methods = [name for name in experiment.methods if name in methods]
-    else:
-        methods = experiment.methods
-    tasks = fit_tasks(experiment.problems(quick, num_datasets), methods, quick=quick)
+    tasks = planned_tasks(experiment, quick=quick, methods=methods, num_datasets=num_datasets)
     folder = study_folder(out, experiment.study, quick=quick)
-    if together:
-        run_stacked([task for task in tasks if can_be_stacked(task)], folder, progress)
     rows = run_tasks(tasks, folder, jobs=jobs, scheduler=scheduler, progress=progress)
     results, size = Results(out), "quick" if quick else "full"
     rows = [results.judge(experiment.study, row | {"size": size}, experiment.reference) for row in rows]
     return Outcome(rows, list(_faults(rows)))
+
+
+def planned_tasks(
+    experiment: Experiment, *, quick: bool, methods: Sequence[str] | None, num_datasets: int | None
+) -> list[Task]:
+    """The fits of an experiment, of all of its rows or of some."""
+    if methods is not None:
+        require_methods(list(methods))
+    chosen = [name for name in experiment.methods if methods is None or name in methods]
+    return fit_tasks(experiment.problems(quick, num_datasets), chosen, quick=quick)
+
+
+def run_together(
+    experiments: Sequence[Experiment],
+    out: Path,
+    *,
+    quick: bool,
+    methods: Sequence[str] | None = None,
+    num_datasets: int | None = None,
+    progress: Progress = silent,
+) -> None:
+    """Run the fits of DAG-GFlowNets, those of equal size as one stack; arguments as for `run`."""
+    fits = [
+        PlannedFit(task, study_folder(out, experiment.study, quick=quick).absolute())
+        for experiment in experiments
+        for task in planned_tasks(experiment, quick=quick, methods=methods, num_datasets=num_datasets)
+        if can_be_stacked(task)
+    ]
+    # Experiments may share a study: each of its fits once.
+    run_stacked(list({(fit.folder, fit.task.name): fit for fit in fits}.values()), progress)
 
 
 def _faults(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

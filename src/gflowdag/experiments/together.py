@@ -1,8 +1,8 @@
 """Fits of one GFlowNet on many data sets of equal size, trained as one stack on one device.
 
 A GPU that trains one small network spends its time on launches; it trains dozens at once for little more. The
-fits are those of the tasks, with the same settings, and are stored as theirs; a budget counts for each data
-set, so that a stack of ten has ten times as much.
+fits are those of the tasks, with the same settings, and are stored as theirs. A budget is that of the whole
+stack, so a stack takes as long as a single fit would; numbers of iterations count for each network as ever.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax import Array
 
 from gflowdag.data import Dataset
 from gflowdag.estimators.base import StructureLearner
@@ -29,7 +30,14 @@ from gflowdag.gflownet.trainer import clipped_adam, train
 from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.progress import Progress, silent
-from gflowdag.score import make_score
+from gflowdag.score import Score, make_score
+
+
+class PlannedFit(NamedTuple):
+    """A task and the folder of its study."""
+
+    task: Task
+    folder: Path
 
 
 def can_be_stacked(task: Task) -> bool:
@@ -37,29 +45,32 @@ def can_be_stacked(task: Task) -> bool:
     return isinstance(_estimator(task), DAGGFlowNet)
 
 
-def run_stacked(tasks: Sequence[Task], folder: str | Path, progress: Progress = silent) -> None:
-    """Fit the tasks, stack by stack, and store a row for each.
+def run_stacked(fits: Sequence[PlannedFit], progress: Progress = silent) -> None:
+    """Fit stack by stack, and store a row for each fit as soon as its graphs are drawn.
+
+    A stack that does not fit into the device's memory is split in two.
 
     Args:
-        tasks: fits for which `can_be_stacked`; those that are stored already are not run again.
-        folder: of the study.
+        fits: tasks for which `can_be_stacked`, of one study or several; those that are stored already are
+            not run again.
         progress: told about the training of each stack.
     """
-    folder = Path(folder).absolute()
-    for stack in _stacks([task for task in tasks if stored_row(task, folder) is None]):
-        rows, seconds = _fit_stack(stack, folder, progress)
-        for task, row in zip(stack, rows, strict=True):
-            store_row(task, folder, row, seconds / len(stack))
+    for stack in _stacks([fit for fit in fits if stored_row(fit.task, fit.folder) is None]):
+        if not _has_memory_for(stack, progress):
+            half = len(stack) // 2
+            run_stacked(stack[:half], progress)
+            run_stacked(stack[half:], progress)
 
 
-def _stacks(tasks: Sequence[Task]) -> Iterator[list[Task]]:
-    """Tasks that differ in nothing but the data and the seed."""
+def _stacks(fits: Sequence[PlannedFit]) -> Iterator[list[PlannedFit]]:
+    """Fits that differ in nothing but the data and the seed."""
 
-    def kind(task: Task) -> str:
-        size = Spec(**task.arguments["problem"]).num_variables
-        return repr((task.arguments["method"], task.arguments["options"], size))
+    def kind(fit: PlannedFit) -> str:
+        arguments = fit.task.arguments
+        size = Spec(**arguments["problem"]).num_variables
+        return repr((arguments["method"], arguments["options"], size))
 
-    for _, stack in groupby(sorted(tasks, key=kind), key=kind):
+    for _, stack in groupby(sorted(fits, key=kind), key=kind):
         yield list(stack)
 
 
@@ -68,22 +79,56 @@ def _estimator(task: Task) -> StructureLearner:
     return make_estimator(arguments["method"], arguments["options"], arguments["seed"])
 
 
+def _has_memory_for(fits: Sequence[PlannedFit], progress: Progress) -> bool:
+    """Fit a stack; False if the device's memory does not hold all of it."""
+    try:
+        _fit_stack(fits, progress)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) or len(fits) == 1:
+            raise
+        return False
+    return True
+
+
 @double_precision
-def _fit_stack(tasks: Sequence[Task], folder: Path, progress: Progress) -> tuple[list[dict[str, Any]], float]:
-    """Rows of the tasks, and the seconds for all of them."""
+def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
     started = time.perf_counter()
-    tables = [load(Spec(**task.arguments["problem"])).data for task in tasks]
-    posteriors = fit_together(_estimator(tasks[0]), tables, progress)
-    seconds = time.perf_counter() - started
-    rows = []
-    for task, table, posterior in zip(tasks, tables, posteriors, strict=True):
-        details = {**posterior.details, "seconds": seconds / len(tasks)}
-        rows.append(keep(replace(posterior, details=details), folder, data=table, **task.arguments))
-    return rows, seconds
+    tables = [load(Spec(**task.arguments["problem"])).data for task, _ in fits]
+    trained = train_together(_estimator(fits[0].task), tables, progress)
+    share = (time.perf_counter() - started) / len(fits)
+    for index, ((task, folder), table) in enumerate(zip(fits, tables, strict=True)):
+        started = time.perf_counter()
+        posterior = trained.posterior(index)
+        seconds = share + time.perf_counter() - started
+        posterior = replace(posterior, details={**posterior.details, "seconds": seconds})
+        store_row(task, folder, keep(posterior, folder, data=table, **task.arguments), seconds)
 
 
-def fit_together(estimator: Any, tables: Sequence[Dataset], progress: Progress = silent) -> list[Posterior]:
-    """Posteriors of several data sets of equal size, trained at once with the settings of `estimator`."""
+class TrainedStack(NamedTuple):
+    """Policies of several data sets, trained at once."""
+
+    estimator: Any  # a `DAGGFlowNet`
+    scores: list[Score]
+    learners: list[Any]
+    params: Any  # leaves have a leading axis [data sets]
+    iterations: int
+    seed: int
+    key: Array  # for sampling
+
+    def posterior(self, index: int) -> Posterior:
+        """What the policy of one data set says."""
+        return self.estimator._posterior(
+            self.scores[index],
+            self.seed + index,
+            self.learners[index].space,
+            unstack(self.params, index),
+            jax.random.fold_in(self.key, index),
+            self.iterations,
+        )
+
+
+def train_together(estimator: Any, tables: Sequence[Dataset], progress: Progress = silent) -> TrainedStack:
+    """Train on several data sets of equal size at once, with the settings of `estimator`."""
     seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
     preset = estimator._preset()
@@ -93,19 +138,9 @@ def fit_together(estimator: Any, tables: Sequence[Dataset], progress: Progress =
         Stacked(learners),
         train_key,
         iterations=preset.iterations if estimator.budget is None else None,
-        budget=None if estimator.budget is None else estimator.budget * len(tables),
+        budget=estimator.budget,
         options=preset.options,
         optimizer=stacked_optimizer(clipped_adam(preset.options)),
         progress=progress,
     )
-    return [
-        estimator._posterior(
-            score,
-            seed + index,
-            learner.space,
-            unstack(trained.params, index),
-            jax.random.fold_in(sample_key, index),
-            trained.iterations,
-        )
-        for index, (score, learner) in enumerate(zip(scores, learners, strict=True))
-    ]
+    return TrainedStack(estimator, scores, learners, trained.params, trained.iterations, seed, sample_key)
