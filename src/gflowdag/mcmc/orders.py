@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from gflowdag.progress import Progress, silent
 from gflowdag.score.order_windows import node_log_weights
 from gflowdag.score.orders import OrderWeights
 
@@ -37,15 +35,6 @@ class StepInfo(NamedTuple):
 
     relocated: Array  # bool [], the block left its place
     swapped: Array  # bool [], the swap was accepted
-
-
-class Chains(NamedTuple):
-    """What a run leaves behind: T recorded states of C chains."""
-
-    orders: np.ndarray  # int16 [C, T, d]
-    log_weights: np.ndarray  # float64 [C, T]
-    relocated: float  # share of steps in which the block left its place
-    swapped: float  # share of accepted swaps
 
 
 def init(weights: OrderWeights, labels: Array, order: Array) -> ChainState:
@@ -110,62 +99,9 @@ def step(key: Array, state: ChainState, weights: OrderWeights, labels: Array) ->
     return state, StepInfo(relocated, swapped)
 
 
-@partial(jax.jit, static_argnames="thinning")
-def _advance(key: Array, states: ChainState, weights: OrderWeights, labels: Array, *, thinning: int):
-    """`thinning` steps of all chains."""
-
-    def body(states: ChainState, key: Array):
-        keys = jax.random.split(key, states.log_weight.shape[0])
-        states, info = jax.vmap(step, (0, 0, None, None))(keys, states, weights, labels)
-        return states, jax.tree.map(lambda leaf: jnp.mean(leaf, dtype=jnp.float32), info)
-
-    states, info = jax.lax.scan(body, states, jax.random.split(key, thinning))
-    return states, jax.tree.map(jnp.mean, info)
-
-
-def sample(
-    weights: OrderWeights,
-    labels: np.ndarray,
-    key: Array,
-    *,
-    num_chains: int,
-    num_records: int,
-    thinning: int,
-    burn_in: int,
-    progress: Progress = silent,
-) -> Chains:
-    """Run chains from random orders (from the ascending one where a random one is impossible).
-
-    Args:
-        weights: of the problem, as JAX arrays.
-        labels: int [d].
-        key: typed PRNG key.
-        num_chains: chains side by side, `C`.
-        num_records: recorded states of each, `T`.
-        thinning: steps from one record to the next.
-        burn_in: records that are thrown away before the first one that is kept.
-        progress: told about the records done.
-    """
-    labels_ = jnp.asarray(labels, jnp.int32)
-    start_key, key = jax.random.split(key)
-    states = start(start_key, weights, labels_, num_chains)
-    kept = []
-    total = burn_in + num_records
-    for record in range(total):
-        states, info = _advance(jax.random.fold_in(key, record), states, weights, labels_, thinning=thinning)
-        if record >= burn_in:
-            kept.append(jax.device_get((states, info)))
-        progress(record + 1, total)
-    return Chains(
-        np.stack([state.order for state, _ in kept], axis=1).astype(np.int16),
-        np.stack([state.log_weight for state, _ in kept], axis=1),
-        float(np.mean([info.relocated for _, info in kept])),
-        float(np.mean([info.swapped for _, info in kept])),
-    )
-
-
 @partial(jax.jit, static_argnames="num_chains")
 def start(key: Array, weights: OrderWeights, labels: Array, num_chains: int) -> ChainState:
+    """Chains at random orders, at the ascending one where a random one is impossible; leaves [C, ...]."""
     ascending = jnp.argsort(labels).astype(jnp.int32)
 
     def one(key: Array) -> ChainState:
