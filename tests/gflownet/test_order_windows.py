@@ -99,13 +99,16 @@ def test_graphs_given_an_order_are_drawn_by_their_score():
 def test_the_mean_over_orders_and_its_error_follow_the_weights():
     given = problem()
     each = edge_probabilities_of_orders(given, ORDERS)
-    importance = np.random.default_rng(0).dirichlet(np.ones(24))
-    mean, error = mean_edge_probabilities(given, ORDERS, importance)
-    expected = np.tensordot(importance, each, 1)
-    np.testing.assert_allclose(mean, expected, atol=1e-12)
-    np.testing.assert_allclose(
-        error, np.sqrt(np.tensordot(importance**2, (each - expected) ** 2, 1)), atol=1e-9
-    )
+    importances = np.random.default_rng(0).dirichlet(np.ones(24), size=2)
+    together = zip(*mean_edge_probabilities(given, ORDERS, importances), strict=True)
+    for importance, (mean, error) in zip(importances, together, strict=True):
+        expected = np.tensordot(importance, each, 1)
+        np.testing.assert_allclose(mean, expected, atol=1e-12)
+        np.testing.assert_allclose(
+            error, np.sqrt(np.tensordot(importance**2, (each - expected) ** 2, 1)), atol=1e-9
+        )
+        alone, _ = mean_edge_probabilities(given, ORDERS, importance)
+        np.testing.assert_allclose(alone, mean, atol=1e-15)
 
 
 @double_precision

@@ -269,9 +269,9 @@ def weighted_posterior(
     unseen = unseen_share(log_ratio, witnesses) if len(witnesses) else 0.0
     verdict = heard(importance_verdict(summary), unseen)
     alive = np.isfinite(log_ratio)
-    marginals, errors = mean_edge_probabilities(problem, orders, np.exp(log_ratio - logsumexp(log_ratio)))
     own = alive & from_policy
-    raw, _ = mean_edge_probabilities(problem, orders, own / own.sum())
+    importance = np.stack([np.exp(log_ratio - logsumexp(log_ratio)), own / own.sum()])
+    (marginals, raw), (errors, _) = mean_edge_probabilities(problem, orders, importance)
     chosen = np.flatnonzero(alive)[:num_samples]
     samples = draw_graphs(problem.weights, problem.table, orders[chosen], problem.labels, rng)
     return Posterior(

@@ -95,8 +95,10 @@ def tighter_labels(
         max_terms: terms of the dynamic programs that may be summed in all.
     """
     d = len(table)
-    totals, containing = log_subset_sums(table), np.asarray(weights.table)
     evaluations = int(max_terms / (d * d * 2**d / 4))
+    if evaluations <= d:  # not enough for moving a single label
+        return labels
+    totals, containing = log_subset_sums(table), np.asarray(weights.table)
 
     def bound(order: NDArray) -> float:
         return _completions(table, totals, containing, np.argsort(order), silent)[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from gflowdag.progress import Progress, silent
 from gflowdag.score.base import Score
 from gflowdag.score.candidates import CandidateTable, candidate_table, dense_candidates
+from gflowdag.score.order_edges import edge_probabilities
 from gflowdag.score.order_labels import labels_along, likely_order
-from gflowdag.score.order_windows import edge_probabilities
 from gflowdag.score.orders import OrderWeights, order_weights
 
 MAX_DENSE = 20  # variables, beyond which the weights of a dense table outgrow the memory
 DEFAULT_CANDIDATES = 14
-_CHUNK = 2**19  # numbers [orders × d × d] that edge probabilities are computed for at a time
+_CHUNK = 2**22  # numbers [orders × d × d] that edge probabilities are computed for at a time
 
 
 class OrderProblem(NamedTuple):
@@ -60,14 +59,7 @@ def order_problem(
 
 def edge_probabilities_of_orders(problem: OrderProblem, orders: NDArray) -> NDArray[np.float64]:
     """Exact edge marginals given each order of positive weight, int [n, d] -> float64 [n, d, d]."""
-    edges = _edges(problem.weights, jnp.asarray(problem.labels), jnp.asarray(orders, jnp.int32))
-    return np.asarray(edges)
-
-
-@jax.jit
-def _edges(weights: OrderWeights, labels: jax.Array, orders: jax.Array) -> jax.Array:
-    size = max(1, min(orders.shape[0], _CHUNK // orders.shape[1] ** 2))
-    return jax.lax.map(lambda order: edge_probabilities(weights, order, labels), orders, batch_size=size)
+    return edge_probabilities(problem.weights, orders, problem.labels)
 
 
 def mean_edge_probabilities(
@@ -78,41 +70,23 @@ def mean_edge_probabilities(
     Args:
         problem: of the orders.
         orders: int [n, d]; those of importance zero are left out.
-        importance: float64 [n], normalised.
+        importance: float64 [..., n], normalised; several at once cost hardly more than one.
 
     Returns:
-        float64 [d, d] twice, rows are sources.
+        float64 [..., d, d] twice, rows are sources.
     """
-    kept = importance > 0
-    orders, importance = np.asarray(orders)[kept], importance[kept]
+    weights = np.atleast_2d(importance)
+    kept = (weights > 0).any(axis=0)
+    orders, weights = np.asarray(orders)[kept], weights[:, kept]
     d = orders.shape[1]
-    size = max(1, min(len(orders), _CHUNK // d**2))
-    padding = -len(orders) % size
-    orders = np.concatenate([orders, np.broadcast_to(orders[:1], (padding, d))])
-    importance = np.concatenate([importance, np.zeros(padding)])
-    first, weighted, squares = map(
-        np.asarray,
-        _edge_sums(
-            problem.weights,
-            jnp.asarray(problem.labels),
-            jnp.asarray(orders.reshape(-1, size, d)),
-            jnp.asarray(importance.reshape(-1, size)),
-        ),
-    )
-    variance = squares - 2 * first * weighted + first**2 * np.sum(importance**2)
-    return first, np.sqrt(np.maximum(variance, 0.0))
-
-
-@jax.jit
-def _edge_sums(weights: OrderWeights, labels: jax.Array, orders: jax.Array, importance: jax.Array):
-    """Σ w p, Σ w² p and Σ w² p² over all orders [chunks, size, d]."""
-    marginals = jax.vmap(functools.partial(edge_probabilities, weights, labels=labels))
-
-    def add(sums, chunk):
-        orders, w = chunk
-        p = marginals(orders)
-        new = [jnp.tensordot(w, p, 1), jnp.tensordot(w**2, p, 1), jnp.tensordot(w**2, p**2, 1)]
-        return [a + b for a, b in zip(sums, new, strict=True)], None
-
-    d = labels.shape[0]
-    return jax.lax.scan(add, [jnp.zeros((d, d), jnp.float64)] * 3, (orders, importance))[0]
+    first, weighted, squares = np.zeros((3, len(weights), d * d))
+    size = max(1, _CHUNK // d**2)
+    for start in range(0, len(orders), size):
+        part = slice(start, start + size)
+        p = edge_probabilities_of_orders(problem, orders[part]).reshape(-1, d * d)
+        first += weights[:, part] @ p
+        weighted += weights[:, part] ** 2 @ p
+        squares += weights[:, part] ** 2 @ p**2
+    variance = squares - 2 * first * weighted + first**2 * np.sum(weights**2, axis=1, keepdims=True)
+    shape = (*np.shape(importance)[:-1], d, d)
+    return first.reshape(shape), np.sqrt(np.maximum(variance, 0.0)).reshape(shape)

@@ -73,51 +73,9 @@ def containing(weights: OrderWeights, node: Array, parent: Array, placed: Array)
     return jnp.where(position < num_candidates, listed, weights.singles[node, parent])
 
 
-def edge_probabilities(weights: OrderWeights, order: Array, labels: Array) -> Array:
-    """Exact edge marginals over the DAGs whose canonical order is `order`, int [d] -> float64 [d, d].
-
-    The allowed sets with parent `i` weigh `A_j(i, U) − A_j(i, U outside of the window)`. Where nearly all
-    sets with `i` lie outside, this cancels; there the allowed sets *without* `i` are summed instead. The
-    order must have positive weight.
-    """
-    d = order.shape[0]
-    nodes = jnp.arange(d)
-    node, parent = nodes[:, None], nodes
-    times = _times(order)
-    window = windows(weights, order, labels)
-    log_weights = jax.nn.logsumexp(latest_parent_log_weights(weights, order, window), axis=1)[:, None]
-
-    at_opening = _placed_before(window, jnp.argmax(window.members, axis=1))
-    inside = containing(weights, node, parent, _placed_before(window, times)[:, None])
-    outside = containing(weights, node, parent, at_opening[:, None])
-    never_outside = window.members[:, times] | window.free[:, None] | jnp.isneginf(inside)
-    log_share = jnp.where(never_outside, -jnp.inf, outside - inside)
-    direct = jnp.exp(inside - log_weights) * -jnp.expm1(jnp.minimum(log_share, 0.0))
-
-    absent = _log_weights_without(weights, order, window)
-    probability = jnp.where(log_share < -1e-6, direct, -jnp.expm1(jnp.minimum(absent - log_weights, 0.0)))
-    return jnp.where(times < times[:, None], probability, 0.0).T
-
-
-def _log_weights_without(weights: OrderWeights, order: Array, window: Windows) -> Array:
-    """Log-weight of node j (row) over the allowed sets without parent i (column), float64 [d, d]."""
-    d = order.shape[0]
-    placed = window.placed[:, None, :] & ~_bits(weights)[:, :, None]
-    latest = containing(weights, jnp.arange(d)[:, None, None], order, placed)
-    allowed = window.members[:, None, :] & (order != jnp.arange(d)[:, None])
-    empty = jnp.broadcast_to(jnp.where(window.free, weights.empty, -jnp.inf)[:, None, None], (d, d, 1))
-    return jax.nn.logsumexp(jnp.concatenate([empty, jnp.where(allowed, latest, -jnp.inf)], axis=2), axis=2)
-
-
 def _times(order: Array) -> Array:
     """When each node was placed, int [d]: the inverse permutation."""
     return jnp.zeros_like(order).at[order].set(jnp.arange(order.shape[0], dtype=order.dtype))
-
-
-def _placed_before(window: Windows, time: Array) -> Array:
-    """Local index of the candidates of each node that were placed before its entry of `time` [d]."""
-    rows = jnp.arange(time.shape[0])
-    return jnp.where(time > 0, window.placed[rows, jnp.maximum(time - 1, 0)], 0)
 
 
 def _bits(weights: OrderWeights) -> Array:
