@@ -7,7 +7,9 @@ collective operations in the same order.
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,7 +46,9 @@ def connect(
         if processes is not None or process_id is not None:
             raise DeviceError("the coordinator 'auto' brings the number of processes and their ids along")
         try:
-            jax.distributed.initialize(initialization_timeout=int(timeout))
+            with _libraries_to_standard_error():
+                jax.distributed.initialize(initialization_timeout=int(timeout))
+                agreed(True)
         except (ValueError, RuntimeError) as error:
             raise DeviceError(
                 "no Slurm, Open MPI or Kubernetes job was found around this process: "
@@ -63,7 +67,9 @@ def connect(
         _wait_for_followers(host, port, processes, deadline)
     else:
         _report_to_leader(host, port, process_id, deadline)
-    jax.distributed.initialize(coordinator, processes, process_id, initialization_timeout=int(timeout))
+    with _libraries_to_standard_error():
+        jax.distributed.initialize(coordinator, processes, process_id, initialization_timeout=int(timeout))
+        agreed(True)
 
 
 def is_leader() -> bool:
@@ -102,6 +108,22 @@ def leader_first() -> Iterator[None]:
         agreed(False)
         raise
     agreed(True)
+
+
+@contextmanager
+def _libraries_to_standard_error() -> Iterator[None]:
+    """A block in which what libraries print goes to standard error: standard output belongs to the answer.
+
+    Gloo greets its peers with a line of its own, from C++, at the first collective operation.
+    """
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _address(coordinator: str) -> tuple[str, int]:
