@@ -3,14 +3,16 @@
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
 `iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
 variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
-`d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`,
+`files=A,B` (five, pooled); `d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`,
 `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -24,6 +26,7 @@ import problems
 from gflowdag import metrics
 from gflowdag.estimators.dag_gflownet import PRESETS
 from gflowdag.exact import reference
+from gflowdag.gflownet.balanced import balanced_dags
 from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.edge_policy import default_width
 from gflowdag.gflownet.edges import check_memory, edge_space
@@ -49,10 +52,25 @@ FEATURES = {
 def dag_gflownet_five(options: Options) -> Iterator[Row]:
     """d = 5, N = 100, ER1, 20 networks: divergence from the exact posterior, and correlations of features.
 
-    The correlations are those of 10,000 graphs, raw and weighted; of the policy itself, without the noise of
-    sampling; and of 10,000 independent graphs of the exact posterior, the ideal that no sampler surpasses.
+    The correlations are those of 10,000 independent graphs, raw and weighted; of 10,000 balanced ones; of the
+    policy itself, without the noise of sampling; and of 10,000 independent graphs of the exact posterior, the
+    ideal that no independent sampler surpasses.
     """
     yield from in_double_precision(_five, options)
+
+
+@case
+def dag_gflownet_five_pooled(options: Options) -> Iterator[Row]:
+    """The correlations of `dag-gflownet-five` over networks that were run in parts, from their files."""
+    rows = [
+        row
+        for file in options.extra["files"].split(",")
+        for row in json.loads(Path(file).read_text())["rows"]
+    ]
+    for data in ("raw", "standardised"):
+        part = [row for row in rows if row["data"] == data and "points" in row]
+        if part:
+            yield _pooled(part)
 
 
 @case
@@ -109,61 +127,75 @@ def dag_gflownet_cost(options: Options) -> Iterator[Row]:
 
 
 def _five(options: Options) -> Iterator[Row]:
-    count = 2 if options.quick else int(options.extra.get("networks", 20))
-    graphs = all_dags(5)
+    first, count = int(options.extra.get("first", 0)), int(options.extra.get("networks", 20))
     for standardize in edge_rows.scalings(options):
-        data = "standardised" if standardize else "raw"
-        points: dict[str, list[np.ndarray]] = {}
         rows: list[Row] = []
-        first = int(options.extra.get("first", 0))
-        for seed in range(first, first + count):
-            score = make_score(problems.linear_gaussian(5, 100, seed, standardize=standardize).data)
-            space, log_scores = edge_space(score), score.log_score(graphs)
-            trained = train(
-                edge_rows.learner(space, options),
-                jax.random.key(options.seed),
-                **edge_rows.length(options, PRESETS["fast"].iterations),
-                options=PRESETS["fast"].options,
-            )
-            samples = sample_dags(space, trained.params, jax.random.key(seed), 10_000)
-            learnt, exact = policy_distribution(space, trained.params, graphs), softmax(log_scores)
-            ideal = graphs[np.random.default_rng(seed).choice(len(graphs), 10_000, p=exact)]
-            drawn = np.asarray(samples.adjacency)
-            beliefs = {
-                "": (drawn, np.full(len(drawn), 1 / len(drawn))),
-                "_weighted": (drawn, softmax(_log_weights(score, samples))),
-                "_policy": (graphs, learnt),
-                "_ideal": (ideal, np.full(len(ideal), 1 / len(ideal))),
-            }
-            for name, belief in beliefs.items():
-                _add_points(points, name, (graphs, exact), belief)
-            divergence = _jsd(learnt, log_scores)
-            figures = {"iterations": trained.iterations, "seconds": trained.seconds, "jsd": divergence}
-            rows.append({"data": data, "network": seed, **figures})
+        for network in range(first, first + (2 if options.quick else count)):
+            rows.append(_one_of_five(network, standardize, options))
             yield rows[-1]
-        yield {
-            "data": data,
-            "network": f"{first} to {first + count - 1}",
-            **{
-                name: float(np.mean([row[name] for row in rows])) for name in ("iterations", "seconds", "jsd")
-            },
-            "jsd_max": max(row["jsd"] for row in rows),
-            **{
-                f"r_{name}": float(np.corrcoef(*np.concatenate(values, axis=1))[0, 1])
-                for name, values in points.items()
-            },
-        }
+        yield _pooled(rows)
 
 
-def _add_points(points: dict, suffix: str, exact: tuple, belief: tuple) -> None:
-    """Append (exact, believed) probabilities of all features; both are graphs [n, d, d] and weights [n]."""
-    off_diagonal = ~np.eye(exact[0].shape[-1], dtype=bool)
-    for name, feature in FEATURES.items():
-        pair = [
-            np.tensordot(weights, feature(graphs), axes=1)[off_diagonal]
-            for graphs, weights in (exact, belief)
-        ]
-        points.setdefault(name + suffix, []).append(np.stack(pair))
+def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
+    """One network: its divergence, and the exact and believed probabilities of all its features."""
+    graphs = all_dags(5)
+    score = make_score(problems.linear_gaussian(5, 100, network, standardize=standardize).data)
+    space, log_scores = edge_space(score), score.log_score(graphs)
+    trained = train(
+        edge_rows.learner(space, options),
+        jax.random.key(options.seed),
+        **edge_rows.length(options, PRESETS["fast"].iterations),
+        options=PRESETS["fast"].options,
+    )
+    started = time.perf_counter()
+    samples = sample_dags(space, trained.params, jax.random.key(network), 10_000)
+    even = balanced_dags(space, trained.params, jax.random.key(network), 10_000)
+    sampling_seconds = time.perf_counter() - started
+    learnt, exact = policy_distribution(space, trained.params, graphs), softmax(log_scores)
+    ideal = graphs[np.random.default_rng(network).choice(len(graphs), 10_000, p=exact)]
+    drawn, alike = np.asarray(samples.adjacency), np.full(10_000, 1e-4)
+    beliefs = {
+        "": (drawn, alike),
+        "_weighted": (drawn, softmax(_log_weights(score, samples))),
+        "_balanced": (np.asarray(even.adjacency), alike),
+        "_policy": (graphs, learnt),
+        "_ideal": (ideal, alike),
+    }
+    return {
+        "data": "standardised" if standardize else "raw",
+        "network": network,
+        "iterations": trained.iterations,
+        "seconds": trained.seconds + sampling_seconds,
+        "jsd": _jsd(learnt, log_scores),
+        "points": {
+            name + suffix: [_probabilities(feature, graphs, exact), _probabilities(feature, *belief)]
+            for suffix, belief in beliefs.items()
+            for name, feature in FEATURES.items()
+        },
+    }
+
+
+def _probabilities(feature: Callable, graphs: np.ndarray, weights: np.ndarray) -> list[float]:
+    """Of a feature between all pairs of different nodes; graphs are [n, d, d], weights [n]."""
+    off_diagonal = ~np.eye(graphs.shape[-1], dtype=bool)
+    return np.tensordot(weights, feature(graphs), axes=1)[off_diagonal].round(7).tolist()
+
+
+def _pooled(rows: list[Row]) -> Row:
+    """Means over networks, and correlations over the points of all of them."""
+    networks = [row["network"] for row in rows]
+    return {
+        "data": rows[0]["data"],
+        "network": f"{min(networks)} to {max(networks)}",
+        **{name: float(np.mean([row[name] for row in rows])) for name in ("iterations", "seconds", "jsd")},
+        "jsd_max": max(row["jsd"] for row in rows),
+        **{
+            f"r_{name}": float(
+                np.corrcoef(*np.concatenate([row["points"][name] for row in rows], axis=1))[0, 1]
+            )
+            for name in rows[0]["points"]
+        },
+    }
 
 
 def _curve(options: Options) -> Iterator[Row]:

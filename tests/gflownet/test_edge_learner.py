@@ -85,6 +85,8 @@ def test_estimator_refuses_what_it_does_not_know():
     frame = linear_gaussian(3, 30, random_state=1).frame
     with pytest.raises(GFlowDAGError, match="preset"):
         DAGGFlowNet(preset="slow").fit(frame)
+    with pytest.raises(GFlowDAGError, match="draws"):
+        DAGGFlowNet(draws="even").fit(frame)
     with pytest.raises(GFlowDAGError, match="objective"):
         DAGGFlowNet(objective="none").fit(frame)
     with pytest.raises(GFlowDAGError, match="detailed balance"):

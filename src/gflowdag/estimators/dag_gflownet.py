@@ -18,6 +18,7 @@ from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.witnesses import heard, order_chains, unseen_share, witness_log_weights
+from gflowdag.gflownet.balanced import balanced_dags
 from gflowdag.gflownet.edge_cloning import EdgeCloning
 from gflowdag.gflownet.edge_learner import EdgeLearner
 from gflowdag.gflownet.edge_policy import default_width
@@ -78,6 +79,9 @@ class DAGGFlowNet(StructureLearner):
         num_chains: chains side by side.
         num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
         sampling_batch: graphs that are drawn side by side.
+        draws: `"iid"` (default), or `"balanced"`: each graph follows the policy, but together they are spread
+            evenly, so that marginals are several times closer to the policy's than those of independent
+            graphs. Takes eight times as long to draw; the error of the evidence is then overstated.
         num_witnesses: graphs of short Markov chains over orders, on which the policy is tested for what it
             never draws itself; 0 for no such test.
         devices: number of devices that share each batch, or `"all"`; one by default.
@@ -107,6 +111,7 @@ class DAGGFlowNet(StructureLearner):
         num_chains: int = 256,
         num_weighted: int = 10_000,
         sampling_batch: int = 1000,
+        draws: str = "iid",
         num_witnesses: int = 256,
         devices: int | str | None = None,
         folder: str | Path | None = None,
@@ -131,6 +136,7 @@ class DAGGFlowNet(StructureLearner):
         self.num_chains = num_chains
         self.num_weighted = num_weighted
         self.sampling_batch = sampling_batch
+        self.draws = draws
         self.num_witnesses = num_witnesses
         self.devices = devices
         self.folder = folder
@@ -163,11 +169,14 @@ class DAGGFlowNet(StructureLearner):
     ) -> Posterior:
         """What a trained policy says, and what witnesses say about it."""
         count = max(self.num_weighted, self.num_samples)
-        samples = sample_dags(space, policy, key, count, batch=min(self.sampling_batch, count))
+        if self.draws == "balanced":
+            samples = balanced_dags(space, policy, key, count)
+        else:
+            samples = sample_dags(space, policy, key, count, batch=min(self.sampling_batch, count))
         # Another seed than that of the chains that may have taught the policy.
         witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
-        figures = {"preset": self.preset, "iterations": iterations}
+        figures = {"preset": self.preset, "iterations": iterations, "draws": self.draws}
         return replace(posterior, details={**posterior.details, **figures})
 
     def _settings(self) -> list[Any]:
@@ -179,6 +188,8 @@ class DAGGFlowNet(StructureLearner):
         """The preset with what the user set in its place."""
         if self.preset not in PRESETS:
             raise GFlowDAGError(f"preset must be one of {', '.join(PRESETS)}, not {self.preset!r}")
+        if self.draws not in ("iid", "balanced"):
+            raise GFlowDAGError(f"draws must be 'iid' or 'balanced', not {self.draws!r}")
         preset = PRESETS[self.preset]
         options = preset.options
         if self.learning_rate is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,6 +21,11 @@ from gflowdag.gflownet.edges import (
     observe,
     start,
 )
+from gflowdag.graph.incremental import EdgeState
+
+# Draws the actions of a batch, int32 [n]: edges by their flat index, d² to stop. Told a key, the log
+# probabilities [n, d² + 1], the graphs (leaves [n, …]) and which of them are finished, bool [n].
+Chooser = Callable[[Array, Array, EdgeState, Array], Array]
 
 
 class Trajectories(NamedTuple):
@@ -43,6 +49,13 @@ class Samples(NamedTuple):
     gain: Array  # float64 [n], log score minus that of the start state
     log_ratio: Array  # float64 [n], Σ log P_B − Σ log P_F over the trajectory, the final stop included
     num_steps: Array  # int32 [n], edges added
+
+
+def independent(key: Array, log_probabilities: Array, graphs: EdgeState, done: Array) -> Array:
+    """Actions drawn independently of each other; see `Chooser`."""
+    del graphs, done
+    keys = split(jax.random.split(key, len(log_probabilities)))
+    return jax.vmap(lambda key, row: draw_action(key, row[-1], row[:-1]))(keys, log_probabilities)
 
 
 def rollout(
@@ -82,21 +95,31 @@ def rollout(
     return jax.lax.while_loop(lambda carry: (carry[0] < steps) & ~carry[2].all(), body, carry)[3]
 
 
-def draw(space: EdgeSpace, policy: Policy, key: Array, batch: int) -> Samples:
-    """Draw `batch` independent DAGs from the policy, each with its trajectory's probability ratio."""
+def draw(
+    space: EdgeSpace, policy: Policy, key: Array, batch: int, *, choose: Chooser = independent
+) -> Samples:
+    """Draw `batch` DAGs from the policy, each with its trajectory's probability ratio.
 
-    def decide(state: DAGState, done: Array, arrived: Array, ratio: Array, key: Array):
+    Args:
+        space: the problem.
+        policy: what chooses edges.
+        key: PRNG key.
+        batch: number of DAGs.
+        choose: how the actions of one step are drawn; by default independently.
+    """
+
+    def look(state: DAGState, arrived: Array) -> tuple[Array, Array]:
         decision = policy(observe(space, state, jnp.ones((), jnp.float32)))
-        action = draw_action(key, decision.log_stop, decision.log_edges)
-        forward = jnp.append(decision.log_edges.reshape(-1), decision.log_stop)[action]
-        backward = jnp.append(decision.log_removals.reshape(-1), 0.0)[arrived]
-        after, ends = _apply(space, state, done, action)
-        return after, ends, action, ratio + jnp.where(done, 0.0, backward - forward)
+        actions = jnp.append(decision.log_edges.reshape(-1), decision.log_stop)
+        return actions, jnp.append(decision.log_removals.reshape(-1), 0.0)[arrived]
 
     def body(carry):
         t, states, done, arrived, ratio = carry
-        keys = split(jax.random.split(jax.random.fold_in(key, t), batch))
-        return t + 1, *jax.vmap(decide)(states, done, arrived, ratio, keys)
+        log_probabilities, backward = jax.vmap(look)(states, arrived)
+        action = choose(jax.random.fold_in(key, t), log_probabilities, states.graph, done)
+        forward = jnp.take_along_axis(log_probabilities, action[:, None], axis=1)[:, 0]
+        after, ends = jax.vmap(lambda *row: _apply(space, *row))(states, done, action)
+        return t + 1, after, ends, action, ratio + jnp.where(done, 0.0, backward - forward)
 
     states, done = _starts(space, batch)
     nowhere = jnp.full(batch, space.num_variables**2, jnp.int32)
