@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,16 @@ def panels(rows: int, columns: int, *, width: float = 3.2, height: float = 3.0) 
 
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+@contextmanager
+def colours_of(methods: Iterable[str]) -> Iterator[None]:
+    """Let `gflowdag.plot` draw the methods, in this order, in their colours."""
+    import matplotlib
+    from cycler import cycler
+
+    with matplotlib.rc_context({"axes.prop_cycle": cycler(color=[COLOURS[method] for method in methods])}):
+        yield
 
 
 def save(figure: Figure, path: Path) -> Path:

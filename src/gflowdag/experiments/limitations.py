@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,7 @@ from gflowdag.experiments import figures
 from gflowdag.experiments.experiment import Experiment, Tables
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
-from gflowdag.experiments.tables import Frame, label, markdown, size_of, spread
+from gflowdag.experiments.tables import Frame, drawn_label, label, markdown, size_of, spread
 
 STUDY = "limitations"
 NUM_VARIABLES = 10
@@ -57,7 +58,8 @@ def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
     figure, axes = figures.panels(1, len(_DRAWN), width=4, height=3.6)
     for cell, (column, title) in zip(axes[0], _DRAWN.items(), strict=True):
         if column in fits:
-            figures.curves(cell, fits.dropna(subset=[column]), "num_rows", column, name=label)
+            name = partial(drawn_label, rows=fits)
+            figures.curves(cell, fits.dropna(subset=[column]), "num_rows", column, name=name)
         cell.set(xscale="log", xlabel="rows", title=title)
     axes[0, 0].legend(fontsize=6)
     return [figures.save(figure, folder / "limitations.png")]

@@ -13,7 +13,7 @@ from gflowdag.experiments.experiment import Experiment, Tables
 from gflowdag.experiments.methods import OF_THE_PAPER, OURS
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
-from gflowdag.experiments.tables import Frame, label, markdown, shown, size_of, spread
+from gflowdag.experiments.tables import Frame, drawn_label, label, markdown, shown, size_of, spread
 
 SCALINGS = ("raw", "standardised")
 TRUTH = "truth"  # the row of the true graph among the held-out figures
@@ -90,7 +90,7 @@ def draw(results: Results, tables: Tables, folder: Path, *, d: int) -> list[Path
             values = {
                 str(method): rows[column].dropna() for method, rows in part.groupby("method", sort=False)
             }
-            figures.boxes(cell, values, name=label, title=f"{title}, {scaling}")
+            figures.boxes(cell, values, name=partial(drawn_label, rows=part), title=f"{title}, {scaling}")
         _draw_held_out(line[2], held_out, scaling)
         for cell in line[[1, 3]]:
             cell.set_yticklabels([])  # the methods are those of the first panel
@@ -106,7 +106,8 @@ def _draw_held_out(axes: Any, held_out: Frame, scaling: str) -> None:
     methods = rows.drop(index=TRUTH, errors="ignore")
     values = {str(method): methods.loc[method, list(_BOX)].astype(float) for method in methods.index}
     if values:
-        figures.boxes(axes, values, name=label, title=f"log P(G, D'|D), {scaling}")
+        name = partial(drawn_label, rows=methods.reset_index())
+        figures.boxes(axes, values, name=name, title=f"log P(G, D'|D), {scaling}")
 
 
 def section(tables: Tables, *, d: int) -> str:
@@ -122,9 +123,8 @@ def section(tables: Tables, *, d: int) -> str:
         + (
             "the exact posterior of the same data."
             if d == 20
-            else "the longest order MCMC run of this study, since 50 variables are beyond the exact engine; "
-            "its own R-hat is in the table of fits, and where that exceeds 1.05 the reference is itself "
-            "an approximation."
+            else "order MCMC on the same data, since 50 variables are beyond the exact engine: a reference "
+            f"that is an approximation itself ({_convergence(fits)})."
         )
     ]
     for scaling in SCALINGS:
@@ -136,6 +136,15 @@ def section(tables: Tables, *, d: int) -> str:
     if not held_out.empty:
         parts.append(_held_out_section(held_out, d))
     return "\n\n".join(parts)
+
+
+def _convergence(fits: Frame) -> str:
+    """R-hat of the chains that serve as the reference."""
+    chains = fits[fits["method"] == reference(50)]
+    if chains.empty or "r_hat" not in chains:
+        return "not computed yet"
+    low, high = chains["r_hat"].min(), chains["r_hat"].max()
+    return f"R-hat {low:.2f} to {high:.2f}, {size_of(chains)}"
 
 
 def _line(method: Any, rows: Frame, d: int, scaling: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ Every figure and table of *Bayesian Structure Learning with Generative Flow Netw
 with this library, with the paper's numbers beside ours. One command each:
 
     gflowdag reproduce EXPERIMENT [--quick] [--methods NAME,NAME] [--datasets N]
-        [--out FOLDER] [--jobs N] [--scheduler tcp://HOST:8786]
+        [--out FOLDER] [--jobs N] [--scheduler tcp://HOST:8786] [--together]
 
 where `EXPERIMENT` is `small-graphs`, `lingauss20`, `lingauss50`, `sachs`, `sachs-coverage`,
 `sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it was; fits from other

@@ -16,7 +16,7 @@ from gflowdag.experiments.experiment import Experiment, Tables
 from gflowdag.experiments.methods import OF_THE_PAPER, OURS, WITH_INTERVENTIONS
 from gflowdag.experiments.problems import SACHS, Spec
 from gflowdag.experiments.results import Results
-from gflowdag.experiments.tables import Frame, label, markdown, shown, size_of
+from gflowdag.experiments.tables import Frame, drawn_label, label, markdown, shown, size_of
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.equivalence import class_keys, class_size, cpdag
 from gflowdag.metrics import class_coverage
@@ -227,14 +227,16 @@ def draw_coverage(results: Results, tables: Tables, folder: Path) -> list[Path]:
     """Figure 5: linear, MCMC and GFlowNets. Figure 6: logarithmic, all."""
     if not tables:
         return []
-    fits = results.successes(CONTINUOUS).to_dict(orient="records")
-    posteriors = {fit["method"]: results.posterior(CONTINUOUS, fit) for fit in fits}
+    fits = results.successes(CONTINUOUS)
+    posteriors = {fit["method"]: results.posterior(CONTINUOUS, fit) for fit in fits.to_dict(orient="records")}
     paths = []
     for number, chosen, logarithmic in (("5", _FEW, False), ("6", METHODS, True)):
-        shown_here = {label(name): posterior for name, posterior in posteriors.items() if name in chosen}
+        shown_here = {name: posterior for name, posterior in posteriors.items() if name in chosen}
         if shown_here:
             figure, axes = figures.panels(1, 1, width=8, height=4.5)
-            plot.class_coverage(shown_here, log=logarithmic, ax=axes[0, 0])
+            named = {drawn_label(name, fits): posterior for name, posterior in shown_here.items()}
+            with figures.colours_of(shown_here):
+                plot.class_coverage(named, log=logarithmic, ax=axes[0, 0])
             paths.append(figures.save(figure, folder / f"sachs-coverage-figure{number}.png"))
     return paths
 

@@ -14,7 +14,7 @@ from gflowdag.experiments.judge import sampled
 from gflowdag.experiments.methods import OF_THE_PAPER, OURS
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
-from gflowdag.experiments.tables import Frame, label, markdown, size_of
+from gflowdag.experiments.tables import Frame, drawn_label, label, markdown, size_of
 from gflowdag.posterior import Posterior
 
 STUDY = "small-graphs"
@@ -73,7 +73,8 @@ def _correlations(points: Frame, fits: Frame) -> Frame:
             part = group[group["feature"] == feature]
             row[f"{feature}_r"] = np.corrcoef(part["exact"], part["estimate"])[0, 1]
             row[f"{feature}_max_error"] = (part["exact"] - part["estimate"]).abs().max()
-        rows.append(row | {"ess": mine["ess"].median(), "run": size_of(mine)})
+        row |= {name: mine[name].median() for name in ("ess", "iterations") if name in mine}
+        rows.append(row | {"size": mine["size"].iloc[0], "run": size_of(mine)})
     return pd.DataFrame(rows)
 
 
@@ -90,7 +91,7 @@ def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
         exact = [results.all_graphs(row) for row in rows]
         for cell, (feature, words) in zip(line, FEATURES.items(), strict=True):
             plot.against_exact(estimates, exact, feature=feature, ax=cell)  # type: ignore[arg-type]
-            cell.set_title(f"{label(method)}: {words}", fontsize=9)
+            cell.set_title(f"{drawn_label(method, fits)}: {words}", fontsize=9)
     return [figures.save(figure, folder / "small-graphs.png")]
 
 
@@ -111,7 +112,7 @@ def section(tables: Tables) -> str:
                 "paper (edges / paths / blankets)": " / ".join(f"{published[f'{f}_r']}" for f in FEATURES)
                 if paper
                 else None,
-                "ESS": row["ess"],
+                "ESS": row.get("ess"),
                 "run": row["run"],
             }
         )

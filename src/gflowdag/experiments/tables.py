@@ -65,6 +65,12 @@ def label(method: str) -> str:
     return METHODS[method].label
 
 
+def drawn_label(method: str, rows: Frame) -> str:
+    """A row's name in a figure, which says so where it was run quick."""
+    is_quick = (rows.loc[rows["method"] == method, "size"] == "quick").any()
+    return f"{label(method)} (quick)" if is_quick else label(method)
+
+
 def size_of(rows: Frame) -> str:
     """What was run for one line of a table: size, data sets, seconds and iterations of one fit."""
     count = rows["problem"].nunique()
