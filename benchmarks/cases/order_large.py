@@ -2,7 +2,7 @@
 
 The posterior is the one restricted to the candidate parents. Options: `rows=N` (fifty), `prior=NAME`,
 `candidates=N`; `reference=SECONDS`, `chains=N`, `temperatures=N`, `sweep=N`, `reversals=N` of order MCMC;
-`keep=FILE`, where its chains are written, and `start=FILE`, chains of an earlier run from which it goes on;
+`keep=FILE`, where its chains are written, and `start=FILE`, chains of an earlier run which it carries on;
 `levers=NAME;NAME` (none: the reference alone), `budget=SECONDS` of training for each, `batch=N`, `width=N`.
 """
 
@@ -22,7 +22,8 @@ from gflowdag.diagnostics import importance_summary
 from gflowdag.estimators.order_gflownet import order_space
 from gflowdag.estimators.order_mcmc import mixing
 from gflowdag.files import write_npz
-from gflowdag.gflownet.order_learner import OrderCloning, OrderLearner, order_log_ratios, sample_orders
+from gflowdag.gflownet.order_cloning import OrderCloning, OrderMatching
+from gflowdag.gflownet.order_learner import OrderLearner, order_log_ratios, sample_orders
 from gflowdag.gflownet.order_policy import OrderPolicy
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Trained, train
@@ -83,21 +84,19 @@ def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
         write_npz(options.extra["keep"], {**kept, "graphs": reference.graphs})
 
     space = order_space(score, orders)
-    thinned = _thinned(reference.orders)
-    judged, taught = np.split(thinned, [max(1, len(thinned) // 4)])
-    judged, taught = (jnp.asarray(each.reshape(-1, d), jnp.int32) for each in (judged, taught))
+    judged, taught = np.split(reference.orders, [max(1, len(reference.orders) // 4)])
+    judged, taught = _thinned(judged).reshape(-1, d), taught.reshape(-1, d)
+    rounds = 2 if options.quick else _REFRESHED
+    refreshed = order_chains.refreshed(orders, taught, np.random.default_rng(1), rounds=rounds)
+    judged, taught, refreshed = (jnp.asarray(each, jnp.int32) for each in (judged, taught, refreshed))
     sizes = {"batch": setting(options, "batch", 512, 32), "depth": 4}
     sizes["width"] = setting(options, "width", 512, 32)
 
-    def refreshed(_: Any) -> OrderCloning:
-        rounds, rng = 2 if options.quick else _REFRESHED, np.random.default_rng(1)
-        many = order_chains.refreshed(orders, np.asarray(taught), rng, rounds=rounds)
-        return OrderCloning(space, jnp.asarray(many), **sizes)
-
     levers: dict[str, Any] = {
-        "orders of the chains, refreshed": refreshed,
-        "then sub-trajectory balance": lambda last: Continued(OrderLearner(space, **sizes), last),
         "orders of the chains": lambda _: OrderCloning(space, taught, **sizes),
+        "refreshed": lambda _: OrderCloning(space, refreshed, **sizes),
+        "then sub-trajectory balance": lambda last: Continued(OrderLearner(space, **sizes), last),
+        "refreshed and own orders": lambda _: OrderMatching(space, refreshed, **sizes),
         "alone": lambda _: OrderLearner(space, **sizes),
     }
     if "levers" in options.extra:
@@ -135,23 +134,25 @@ class Continued(eqx.Module):
 
 
 def _reference(problem: OrderProblem, options: Options) -> tuple[Reference, Row]:
-    """Order MCMC for some time, a third of it burn-in, or none where it goes on from earlier chains."""
+    """Order MCMC for some time, a third of it burn-in, or none where it carries earlier chains on."""
     ladder = order_chains.geometric_ladder(setting(options, "temperatures", 10, 2))
     started = time.perf_counter()
     seconds = setting(options, "reference", 200, 5)
     key, rng = jax.random.key(options.seed), np.random.default_rng(options.seed)
     replicas = order_chains.Replicas(problem, ladder, setting(options, "chains", 8, 4), key, rng)
-    earlier = options.extra.get("start")
-    if earlier:
-        with np.load(earlier) as archive:
-            replicas.graphs = archive["graphs"].copy()
+    earlier = np.zeros((replicas.graphs.shape[1], 0, problem.table.num_variables), np.int32)
+    if "start" in options.extra:
+        with np.load(options.extra["start"]) as archive:
+            replicas.graphs, earlier = archive["graphs"].copy(), archive["orders"].astype(np.int32)
     steps = setting(options, "sweep", 2, 2)
     reversals = setting(options, "reversals", 10, 10)
     recorded = []
-    while time.perf_counter() - started < seconds or len(recorded) < 12:
+    fewest = 1 if earlier.size else 12
+    while time.perf_counter() - started < seconds or len(recorded) < fewest:
         replicas.sweep(jax.random.fold_in(key, len(recorded)), steps, reversals)
         recorded.append(canonical_orders(replicas.graphs[0], problem.labels))
-    kept = np.stack(recorded[0 if earlier else len(recorded) // 3 :], axis=1)
+    burn_in = 0 if earlier.size else len(recorded) // 3
+    kept = np.concatenate([earlier, np.stack(recorded[burn_in:], axis=1)], axis=1)
     thinned = _thinned(kept)
     d = kept.shape[-1]
     edges = edge_probabilities_of_orders(problem, thinned.reshape(-1, d))

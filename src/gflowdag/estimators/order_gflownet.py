@@ -19,13 +19,8 @@ from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.witnesses import heard, unseen_share
-from gflowdag.gflownet.order_learner import (
-    OrderCloning,
-    OrderLearner,
-    is_untrained,
-    order_log_ratios,
-    sample_orders,
-)
+from gflowdag.gflownet.order_cloning import OrderMatching
+from gflowdag.gflownet.order_learner import OrderLearner, is_untrained, order_log_ratios, sample_orders
 from gflowdag.gflownet.order_policy import OrderPolicy
 from gflowdag.gflownet.order_potential import LastNodePotential, last_node_potential, tighter_labels
 from gflowdag.gflownet.order_space import OrderSpace
@@ -202,11 +197,11 @@ class OrderGFlowNet(StructureLearner):
         taught = order_chains.refreshed(problem, taught.reshape(-1, d), rng, rounds=_REFRESHED)
         return taught, kept_back.reshape(-1, d)
 
-    def _learner(self, space: OrderSpace, taught: np.ndarray) -> OrderLearner | OrderCloning:
+    def _learner(self, space: OrderSpace, taught: np.ndarray) -> OrderLearner | OrderMatching:
         """Learning alone where the potential is good; else from the orders of Markov chains."""
         sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
         if len(taught):
-            return OrderCloning(space, jnp.asarray(taught, jnp.int32), **sizes)
+            return OrderMatching(space, jnp.asarray(taught, jnp.int32), **sizes)
         return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
 
 

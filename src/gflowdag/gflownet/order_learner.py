@@ -168,34 +168,6 @@ class OrderLearner(eqx.Module):
         return loss, (memory, {"ess": ess})
 
 
-class OrderCloning(eqx.Module):
-    """Maximum likelihood on given orders, for problems on which nothing is learnt from the policy's own.
-
-    Each DAG has one canonical order and each order one path, so that the likelihood of the policy is exact.
-    """
-
-    space: OrderSpace
-    orders: Array  # int32 [n, d], samples of another method
-    batch: int = eqx.field(static=True, default=256)
-    width: int = eqx.field(static=True, default=256)
-    depth: int = eqx.field(static=True, default=3)
-
-    def init(self, key: Array) -> tuple[OrderPolicy, tuple[()]]:
-        """A fresh network; no memory."""
-        return OrderPolicy(self.space.num_variables, self.width, self.depth, key), ()
-
-    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
-        """Negative mean log-likelihood of a batch.
-
-        `above` is the mean log importance weight of the orders: if they come from the posterior, the log
-        evidence plus the Kullback–Leibler divergence of the policy from the posterior.
-        """
-        rows = jax.random.randint(key, (self.batch,), 0, self.orders.shape[0], jnp.int32)
-        paths = jax.lax.stop_gradient(follow(self.space, self.orders[rows]))
-        log_policy = steps_taken(params, paths)[1].sum(axis=0)
-        return -log_policy.mean(), (memory, {"above": jnp.mean(paths.log_weights - log_policy)})
-
-
 @eqx.filter_jit
 def order_log_ratios(space: OrderSpace, policy: OrderPolicy, orders: Array) -> Array:
     """Log of weight over probability under the policy of given orders, int32 [n, d] -> float64 [n]."""
