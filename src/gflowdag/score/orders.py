@@ -33,7 +33,7 @@ from gflowdag.graph.bits import compress
 from gflowdag.progress import Progress, silent
 from gflowdag.score.base import MEMORY_LIMIT
 from gflowdag.score.candidates import CandidateTable
-from gflowdag.score.subsets import zeta_in_place
+from gflowdag.score.subsets import sums_containing
 from gflowdag.score.threads import map_threads
 
 
@@ -76,13 +76,8 @@ def order_weights(
             "candidates, or raise memory_limit."
         )
     sums = np.empty((d, num_candidates, half))
-
-    def fill(row: int) -> None:
-        node, bit = divmod(row, num_candidates)
-        sums[node, bit].reshape(-1, 1 << bit)[:] = table.scores[node].reshape(-1, 2, 1 << bit)[:, 1]
-        zeta_in_place(sums[node, bit])
-
-    map_threads(fill, range(d * num_candidates), progress)
+    if num_candidates:
+        map_threads(lambda node: sums_containing(table.scores[node], sums[node]), range(d), progress)
     position = np.full((d, d), num_candidates, np.int32)
     np.put_along_axis(position, table.candidates, np.arange(num_candidates, dtype=np.int32)[None], axis=1)
     return OrderWeights(table.scores[:, 0].copy(), sums, table.singles, position)
