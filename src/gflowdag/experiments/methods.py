@@ -94,7 +94,7 @@ METHODS: dict[str, Method] = {
         "dag-gflownet",
         quick={"preset": "paper", "budget": 5.0, "num_samples": 100, **_FEW_GRAPHS},
         full={"preset": "paper", "num_weighted": 1000, "sampling_batch": 500, "num_witnesses": 0},
-        large={"num_samples": 200, "num_weighted": 200, "sampling_batch": 200},
+        large={"batch_size": 16, "num_samples": 200, "num_weighted": 200, "sampling_batch": 200},
         budgets=_ONE_STACK,
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
     ),

@@ -235,9 +235,9 @@ def draw_coverage(results: Results, tables: Tables, folder: Path) -> list[Path]:
         if shown_here:
             figure, axes = figures.panels(1, 1, width=8, height=4.5)
             named = {drawn_label(name, fits): posterior for name, posterior in shown_here.items()}
-            with figures.colours_of(shown_here):
+            with figures.colours_of(shown_here):  # edges are coloured when the figure is drawn
                 plot.class_coverage(named, log=logarithmic, ax=axes[0, 0])
-            paths.append(figures.save(figure, folder / f"sachs-coverage-figure{number}.png"))
+                paths.append(figures.save(figure, folder / f"sachs-coverage-figure{number}.png"))
     return paths
 
 
