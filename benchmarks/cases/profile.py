@@ -106,7 +106,7 @@ def training_rate(learner: Any, seconds: float) -> dict[str, float]:
 
     with contextlib.suppress(_Enough):
         train(learner, jax.random.key(0), iterations=10**6, progress=listen, callback=look)
-    (first, begun), (last, ended) = looks[len(looks) // 2], looks[-1]
+    (first, begun), (last, ended) = looks[(len(looks) - 1) // 2], looks[-1]
     return found | {"iterations_per_s": (last - first) / (ended - begun)}
 
 
