@@ -3,8 +3,8 @@
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
 `iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
 variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
-`files=A,B` (five, pooled); `d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve); `fast_budget=SECONDS`,
-`paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
+`files=A,B` (five, pooled); `d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve);
+`fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -14,7 +15,7 @@ from gflowdag.gflownet.edges import EdgeSpace, Observation, Policy, observe, sta
 from gflowdag.gflownet.objectives import balance_loss, evidence_estimates, final_estimates
 from gflowdag.gflownet.rollout import Trajectories, rollout
 
-BLOCK = 8  # time steps whose gradient is computed together; blocks that no trajectory reached are skipped
+BLOCK = 8  # about as many time steps have their gradient computed together; unreached blocks are skipped
 
 
 class Tempering(NamedTuple):
@@ -121,11 +122,12 @@ def action_log_probabilities(policy: Policy, trajectories: Trajectories) -> tupl
     steps, batch = trajectories.action.shape
     nowhere = jnp.full((1, batch), trajectories.observation.legal[0, 0].size, jnp.int32)
     arrived = jnp.concatenate([nowhere, trajectories.action[:-1]])  # the edge by which each state was reached
-    shape = (BLOCK, batch, 3)
+    size = math.ceil(steps / max(round(steps / BLOCK), 1))
+    shape = (size, batch, 3)
 
     def blocks(leaf: Array) -> Array:
-        padded = jnp.concatenate([leaf, jnp.zeros((-steps % BLOCK, *leaf.shape[1:]), leaf.dtype)])
-        return padded.reshape(-1, BLOCK, *leaf.shape[1:])
+        padded = jnp.concatenate([leaf, jnp.zeros((-steps % size, *leaf.shape[1:]), leaf.dtype)])
+        return padded.reshape(-1, size, *leaf.shape[1:])
 
     def one(observation: Observation, action: Array, arrived: Array, active: Array) -> Array:
         decision = policy(observation)
