@@ -43,7 +43,7 @@ METHODS: dict[str, Method] = {
         "MC3",
         "mc3",
         quick={"num_chains": 16, "burn_in": 2000, "num_steps": 4000, "thinning": 40},
-        large={"num_chains": 32, "burn_in": 10_000, "num_steps": 20_000, "thinning": 100},
+        large={"num_chains": 16, "burn_in": 10_000, "num_steps": 20_000, "thinning": 100},
     ),
     "gadget": Method(
         "Gadget",
