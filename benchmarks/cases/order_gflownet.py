@@ -116,9 +116,14 @@ def order_gflownet_gadget(options: Options) -> Iterator[Row]:
         for iterations in (10,) if options.quick else (10, 100, 1000):
             estimator = OrderGFlowNet(iterations=iterations, random_state=options.seed)
             yield {"iterations": iterations, **_timed(estimator, problem, exact)}
-        for steps in (100,) if options.quick else (1000, 4000, 16_000):
-            estimator = Gadget(num_steps=steps, burn_in=steps // 2, random_state=options.seed)
-            yield {"iterations": steps, **_timed(estimator, problem, exact)}
+        steps_and_candidates = [(100, 5)] if options.quick else [(1000, 10), (4000, 10), (16_000, 10)]
+        if d > 11:
+            steps_and_candidates += [(4000, 14), (16_000, 14)]
+        for steps, candidates in steps_and_candidates:
+            estimator = Gadget(
+                num_steps=steps, burn_in=steps // 2, num_candidates=candidates, random_state=options.seed
+            )
+            yield {"iterations": steps, "candidates": candidates, **_timed(estimator, problem, exact)}
 
 
 def _timed(estimator: Any, problem: problems.Problem, exact: Any) -> Row:

@@ -14,15 +14,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gflowdag.graph.bits import compress
 from gflowdag.mcmc.bit_graphs import add, edge_at, holds, non_descendants, pack, set_parents, size, unpack
 from gflowdag.score.candidates import CandidateTable
-from gflowdag.score.order_draws import subset_at
+from gflowdag.score.order_draws import likely_last
 from gflowdag.score.order_problem import OrderProblem
+from gflowdag.score.order_subsets import squeeze, subset_with
 from gflowdag.score.subsets import log_subset_sums
 from gflowdag.score.threads import map_threads
 
-_squeeze = njit(cache=True, nogil=True)(compress)
 _NEGLIGIBLE = 50.0  # nats; thousands of sets that far below a sum do not change it in double precision
 _CHUNK = 1  # graphs for one thread at a time: each has hundreds of moves ahead
 
@@ -52,7 +51,7 @@ def parent_sums(problem: OrderProblem) -> ParentSums:
         table.candidates,
         np.asarray(weights.position),
         _outsiders(table),
-        np.argsort(containing[:, :, -1], axis=1),
+        likely_last(containing),
     )
 
 
@@ -154,7 +153,7 @@ def _log_containing(sums, node, parent, allowed):
     if bit == sums.candidates.shape[1]:
         return sums.singles[node, parent]
     index = _local_index(sums, node, allowed)
-    return sums.containing[node, bit, _squeeze(index, bit)]
+    return sums.containing[node, bit, squeeze(index, bit)]
 
 
 @njit(cache=True, nogil=True)
@@ -224,28 +223,9 @@ def _subset_of(sums, node, allowed, uniform):
 
 @njit(cache=True, nogil=True)
 def _subset_with(sums, node, parent, others, uniform):
-    """A set of the candidate `parent` and some of `others` (local index).
-
-    Sums over sets that contain two candidates are not kept: after the second, the rest is enumerated. As
-    likely parents come last, little is left to decide by then.
-    """
-    table = sums.containing[node, parent]
-    left = undecided = others
-    log_total = table[_squeeze(others, parent)]
-    for k in sums.sequence[node]:
-        if left >> k & 1:
-            undecided &= ~(1 << k)
-            log_without = table[_squeeze(left & ~(1 << k), parent)]
-            without = np.exp(log_without - log_total)
-            if uniform < without:
-                uniform /= without
-                left, log_total = left & ~(1 << k), log_without
-            else:
-                uniform = (uniform - without) / (1 - without)
-                both = (1 << parent) | (1 << k)
-                log_both = log_total + np.log1p(-without)
-                return subset_at(sums.scores[node], both, undecided, log_both, uniform) | both
-    return 1 << parent
+    """A set of the candidate `parent` and some of `others` (local index)."""
+    containing = sums.containing[node, parent]
+    return subset_with(sums.scores[node], containing, sums.sequence[node], parent, others, uniform)
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.score.candidates import CandidateTable
+from gflowdag.score.order_subsets import subset_with
 from gflowdag.score.order_windows import latest_parent_log_weights, windows
 from gflowdag.score.orders import OrderWeights
 from gflowdag.score.threads import map_threads
@@ -25,8 +26,8 @@ def draw_graphs(
 ) -> NDArray[np.bool_]:
     """One graph for each order, ∝ its score among the graphs whose canonical order that is.
 
-    For each node first the latest parent is drawn, from sums that the weights hold, then the others by
-    walking through the subsets of what was placed before it.
+    For each node first the latest parent is drawn, from sums that the weights hold, then the others from
+    what was placed before it.
 
     Args:
         weights: the sums.
@@ -42,18 +43,27 @@ def draw_graphs(
     labels = np.broadcast_to(np.asarray(labels, np.int32), orders.shape)
     terms, placed = map(np.asarray, _latest_parents(weights, jnp.asarray(orders), jnp.asarray(labels)))
     latest = np.argmax(terms + rng.gumbel(size=terms.shape), axis=2)
-    log_total = np.take_along_axis(terms, latest[..., None], axis=2)[..., 0]
     uniform = rng.random(latest.shape)
     graphs = np.zeros((*orders.shape, orders.shape[1]), bool)
-    position = np.asarray(weights.position)
+    position, containing = np.asarray(weights.position), np.asarray(weights.table)
+    sequence = likely_last(containing)
 
     def draw(start: int) -> None:
         part = slice(start, start + _CHUNK)
-        given = orders[part], latest[part] - 1, log_total[part], placed[part], uniform[part]
-        _draw_parents(table.scores, table.candidates, position, *given, graphs[part])
+        given = orders[part], latest[part] - 1, placed[part], uniform[part]
+        _draw_parents(table.scores, containing, sequence, table.candidates, position, *given, graphs[part])
 
     map_threads(draw, range(0, len(orders), _CHUNK))
     return graphs
+
+
+def likely_last(containing: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Places of the candidates of each node, the least likely parents first, [d, K].
+
+    Args:
+        containing: log-sums over the sets that contain one candidate, [d, K, 2^(K−1)].
+    """
+    return np.argsort(containing[:, :, -1], axis=1)
 
 
 @jax.jit
@@ -69,7 +79,9 @@ def _latest_parents(weights: OrderWeights, orders: jax.Array, labels: jax.Array)
 
 
 @njit(cache=True, nogil=True)
-def _draw_parents(scores, candidates, position, orders, latest, log_total, placed, uniform, graphs):
+def _draw_parents(
+    scores, containing, sequence, candidates, position, orders, latest, placed, uniform, graphs
+):
     num_candidates = candidates.shape[1]
     for n in range(orders.shape[0]):
         for node in range(orders.shape[1]):
@@ -82,23 +94,8 @@ def _draw_parents(scores, candidates, position, orders, latest, log_total, place
             if bit == num_candidates:
                 continue  # an outsider comes alone
             others = placed[n, node, time] & ~(1 << bit)
-            subset = subset_at(scores[node], 1 << bit, others, log_total[n, node], uniform[n, node])
+            sums = containing[node, bit]
+            subset = subset_with(scores[node], sums, sequence[node], bit, others, uniform[n, node])
             for k in range(num_candidates):
                 if subset >> k & 1:
                     graphs[n, candidates[node, k], node] = True
-
-
-@njit(cache=True, nogil=True)
-def subset_at(scores, parent, others, log_total, uniform):
-    """The subset of `others` at which the running share of `log_total` passes `uniform`."""
-    share, chosen, subset = 0.0, 0, others
-    while True:
-        score = scores[subset | parent]
-        if score > -np.inf:
-            share += np.exp(score - log_total)
-            chosen = subset
-            if share >= uniform:
-                return chosen
-        if subset == 0:
-            return chosen  # rounding: the last set of positive weight
-        subset = (subset - 1) & others
