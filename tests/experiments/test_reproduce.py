@@ -62,6 +62,7 @@ def test_a_run_writes_page_tables_and_figures_and_is_not_repeated(tmp_path: Path
     assert "d5-n100-s0-raw--exact" in output
     page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
     assert "| Exact posterior | raw |" in page
+    assert "40 at full size. *Quick size:* Exact posterior (2). *Not run:* MC3, Gadget," in page
     assert (tmp_path / "reproduction" / "small-graphs.csv").exists()
     stored = posterior_path(tmp_path / "quick" / "small-graphs", "d5-n100-s0-raw", "exact")
     before = stored.stat().st_mtime_ns
