@@ -144,12 +144,13 @@ def _reference(problem: OrderProblem, options: Options) -> tuple[Reference, Row]
     if "start" in options.extra:
         with np.load(options.extra["start"]) as archive:
             replicas.graphs, earlier = archive["graphs"].copy(), archive["orders"].astype(np.int32)
-    steps = setting(options, "sweep", 2, 2)
-    reversals = setting(options, "reversals", 10, 10)
+    usual = order_chains.TEMPERED_SWEEP
+    steps = setting(options, "sweep", usual.steps, usual.steps)
+    sweep = order_chains.Sweep(steps, setting(options, "reversals", usual.reversals, usual.reversals))
     recorded = []
     fewest = 1 if earlier.size else 12
     while time.perf_counter() - started < seconds or len(recorded) < fewest:
-        replicas.sweep(jax.random.fold_in(key, len(recorded)), steps, reversals)
+        replicas.sweep(jax.random.fold_in(key, len(recorded)), sweep)
         recorded.append(canonical_orders(replicas.graphs[0], problem.labels))
     burn_in = 0 if earlier.size else len(recorded) // 3
     kept = np.concatenate([earlier, np.stack(recorded[burn_in:], axis=1)], axis=1)

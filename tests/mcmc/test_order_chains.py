@@ -91,7 +91,7 @@ def test_chains_visit_graphs_by_their_score(make, ladder):
         jax.random.key(0),
         num_chains=4000,
         num_records=1,
-        thinning=6 * order_chains.SWEEP,
+        thinning=6 * order_chains.SWEEP.steps,
         burn_in=0,
         ladder=ladder,
     )

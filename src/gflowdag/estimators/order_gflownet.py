@@ -91,7 +91,7 @@ class OrderGFlowNet(StructureLearner):
         width: int = 256,
         depth: int = 3,
         learning_rate: float = 1e-3,
-        chain_steps: int = 1000,
+        chain_steps: int = 500,
         num_chains: int = 8,
         devices: int | str | None = None,
         folder: str | Path | None = None,

@@ -38,7 +38,7 @@ class OrderMCMC(StructureLearner):
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
         iterations: steps of each chain in the order, a third of them burn-in; with each step go two proposed
-            reversals for each variable.
+            reversals for each variable, ten where the chains are tempered.
         num_chains: chains side by side, which are compared to judge convergence; by default 64, and 8 where
             they are tempered.
         num_temperatures: replicas of each chain; by default 1 up to 20 variables, else 10.

@@ -32,8 +32,16 @@ from gflowdag.score.order_labels import canonical_orders
 from gflowdag.score.order_problem import OrderProblem
 from gflowdag.score.orders import OrderWeights, order_weights
 
-SWEEP = 5  # steps in the order between two graphs
-REVERSALS = 2  # proposed to each graph, for each step and variable
+
+class Sweep(NamedTuple):
+    """What a chain does between two drawings of labels."""
+
+    steps: int  # in the order, before a graph is drawn
+    reversals: int  # proposed to that graph, for each step and variable
+
+
+SWEEP = Sweep(steps=5, reversals=2)
+TEMPERED_SWEEP = Sweep(steps=2, reversals=10)  # where modes are far apart, reversals do most of the work
 
 
 class Chains(NamedTuple):
@@ -83,13 +91,14 @@ def sample(
     start_key, host_key, key = jax.random.split(key, 3)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(host_key)))
     replicas = Replicas(problem, ladder, num_chains, start_key, rng)
-    num_sweeps = -(-thinning // SWEEP)
+    kind = SWEEP if len(ladder) == 1 else TEMPERED_SWEEP
+    num_sweeps = -(-thinning // kind.steps)
     kept: list[np.ndarray] = []
     total = burn_in + num_records
     for record in range(total):
         for sweep in range(num_sweeps):
             sweep_key = jax.random.fold_in(key, record * num_sweeps + sweep)
-            replicas.sweep(sweep_key, -(-thinning // num_sweeps))
+            replicas.sweep(sweep_key, Sweep(-(-thinning // num_sweeps), kind.reversals))
         if record >= burn_in:
             kept.append(canonical_orders(replicas.graphs[0], problem.labels).astype(np.int16))
         progress(record + 1, total)
@@ -168,19 +177,18 @@ class Replicas:
         self._exchanges = np.zeros((2, len(ladder) - 1))  # accepted, proposed
         self._round = 0
 
-    def sweep(self, key: Array, num_steps: int, reversals: int = REVERSALS) -> None:
-        """Fresh labels, steps in the order, new graphs, `reversals` for each step and variable, exchanges."""
+    def sweep(self, key: Array, sweep: Sweep) -> None:
+        """Fresh labels, steps in the order, new graphs, reversals, exchanges."""
         num_betas, num_chains, d, _ = self.graphs.shape
         labels = np.broadcast_to(np.arange(d, dtype=np.int32), (num_betas * num_chains, d))
         labels = self.rng.permuted(labels, axis=1)
         reached = canonical_orders(self.graphs.reshape(-1, d, d), labels)
         labels, reached = (each.reshape(num_betas, num_chains, d) for each in (labels, reached))
-        reached, info = jax.device_get(_steps(key, reached, labels, self.weights, num_steps=num_steps))
+        reached, info = jax.device_get(_steps(key, reached, labels, self.weights, num_steps=sweep.steps))
         for level, tempered in enumerate(self.problems):
             drawn = draw_graphs(tempered.weights, tempered.table, reached[level], labels[level], self.rng)
-            self.graphs[level], share = reverse_edges(
-                self.sums[level], drawn, reversals * num_steps * d, self.rng
-            )
+            num_reversals = sweep.reversals * sweep.steps * d
+            self.graphs[level], share = reverse_edges(self.sums[level], drawn, num_reversals, self.rng)
             if level == 0:
                 self._moves.append((info.relocated[0], info.swapped[0], share))
         self._exchange()
