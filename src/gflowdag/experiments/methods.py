@@ -86,6 +86,7 @@ METHODS: dict[str, Method] = {
         "bcd-nets",
         quick={"num_steps": 500},
         full={"num_steps": 6000},
+        large={"num_steps": 3000},
         quick_large={"num_steps": 100, "batch_size": 16},
         uses_interventions=False,
     ),
