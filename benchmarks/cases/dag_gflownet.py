@@ -1,9 +1,9 @@
-"""DAG-GFlowNet: fidelity to the exact posterior, learning curves, speed and memory.
+"""DAG-GFlowNet: fidelity to the exact posterior and learning curves.
 
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
 `iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
 variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
-`files=A,B` (five, pooled); `d=N` (rows, cost); `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve);
+`files=A,B` (five, pooled); `d=N` and `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve);
 `fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
 
@@ -15,21 +15,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.special import softmax
 
 import edge_rows
 import problems
 from gflowdag import metrics
-from gflowdag.estimators.dag_gflownet import PRESETS
+from gflowdag.estimators.dag_gflownet import PRESETS, preset_for
 from gflowdag.exact import reference
 from gflowdag.gflownet.balanced import balanced_dags
-from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
-from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import check_memory, edge_space
+from gflowdag.gflownet.edge_learner import Tempering
+from gflowdag.gflownet.edges import edge_space
 from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
@@ -37,7 +34,6 @@ from gflowdag.gflownet.trainer import Options as Optimisation
 from gflowdag.gflownet.trainer import train
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.features import markov_blanket_features, path_features
-from gflowdag.precision import double_precision
 from gflowdag.score import Score, make_score
 from harness import Options, Row, case, in_double_precision
 
@@ -81,7 +77,7 @@ def dag_gflownet_curve(options: Options) -> Iterator[Row]:
 
 @case
 def dag_gflownet_objectives(options: Options) -> Iterator[Row]:
-    """Objectives and exploration of `fast` on one standardised network of d = 5."""
+    """Objectives, exploration and cooling of `fast` on one network of d = 5, standardised or `data=raw`."""
     yield from in_double_precision(_objectives, options)
 
 
@@ -119,13 +115,6 @@ def dag_gflownet_rows(options: Options) -> Iterator[Row]:
             yield edge_rows.against_exact(problem, options, default_iterations=2000 if d == 5 else 4000)
 
 
-@case
-def dag_gflownet_cost(options: Options) -> Iterator[Row]:
-    """Training and sampling speed and the memory of the trajectories against d."""
-    for d in edge_rows.sizes(options, (5, 10), (5, 10, 20, 50)):
-        yield _cost(d, options)
-
-
 def _five(options: Options) -> Iterator[Row]:
     first, count = int(options.extra.get("first", 0)), int(options.extra.get("networks", 20))
     for standardize in edge_rows.scalings(options):
@@ -145,7 +134,7 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
         edge_rows.learner(space, options),
         jax.random.key(options.seed),
         **edge_rows.length(options, PRESETS["fast"].iterations),
-        options=PRESETS["fast"].options,
+        options=preset_for("fast", 5).options,
     )
     started = time.perf_counter()
     samples = sample_dags(space, trained.params, jax.random.key(network), 10_000)
@@ -212,7 +201,7 @@ def _curve(options: Options) -> Iterator[Row]:
     }
     rate = float(options.extra.get("paper_rate", PRESETS["paper"].options.learning_rate))
     optimisation = {
-        "fast": PRESETS["fast"].options,
+        "fast": preset_for("fast", 5).options,
         "paper": PRESETS["paper"].options._replace(learning_rate=rate),
     }
     for preset in [options.extra["preset"]] if "preset" in options.extra else learners:
@@ -252,7 +241,8 @@ def _curve(options: Options) -> Iterator[Row]:
 
 
 def _objectives(options: Options) -> Iterator[Row]:
-    score = make_score(problems.linear_gaussian(5, 100, 0, standardize=True).data)
+    standardize = options.extra.get("data") != "raw"
+    score = make_score(problems.linear_gaussian(5, 100, 0, standardize=standardize).data)
     space, graphs = edge_space(score), all_dags(5)
     log_scores = score.log_score(graphs)
     settings: list[dict[str, Any]] = [
@@ -261,15 +251,17 @@ def _objectives(options: Options) -> Iterator[Row]:
         {"objective": "detailed"},
         {"backward": "uniform"},
         {"exploration": 0.0},
+        {"cooldown": 0.25, "learning_rate": 1e-3},
     ]
     exact = reference(score.dense_table(), options.references)
     for setting in settings:
-        learner = edge_rows.learner(space, options, **setting)
+        optimisation = {name: value for name, value in setting.items() if name in Optimisation._fields}
+        learning = {name: value for name, value in setting.items() if name not in optimisation}
         trained = train(
-            learner,
+            edge_rows.learner(space, options, **learning),
             jax.random.key(options.seed),
             **edge_rows.length(options, 1000),
-            options=PRESETS["fast"].options,
+            options=preset_for("fast", 5).options._replace(**optimisation),
         )
         learnt = policy_distribution(space, trained.params, graphs)
         yield {
@@ -311,37 +303,3 @@ def _jsd(probabilities: np.ndarray, log_scores: np.ndarray) -> float:
 def _log_weights(score: Score, samples: Samples) -> np.ndarray:
     start = score.log_score(score.constraints.required[None])[0]
     return start + np.asarray(samples.gain) + np.asarray(samples.log_ratio)
-
-
-@double_precision
-def _cost(d: int, options: Options) -> Row:
-    """Speeds after a short training, so that the graphs have the size of the posterior's."""
-    score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
-    space = edge_space(score)
-    batch = int(options.extra.get("batch", 128 if d <= 20 else 32))
-    learner = EdgeLearner(space, batch_size=batch, width=default_width(d))
-    iterations = 30 if options.quick else {5: 300, 10: 100, 20: 20}.get(d, 6)
-    trained = train(learner, jax.random.key(0), iterations=iterations, options=Optimisation())
-    rows = trained.history
-    middle = len(rows) // 2
-    steps = rows[-1]["step"] - rows[middle - 1]["step"]
-    elapsed = rows[-1]["seconds"] - rows[middle - 1]["seconds"]
-    transitions = float(np.mean([row["edges"] + 1 for row in rows[middle:]])) * batch * steps
-    sample_batch = 1000 if d <= 20 else batch
-    draw = eqx.Partial(sample_dags, space, trained.params, num_samples=sample_batch, batch=sample_batch)
-    draw(jax.random.key(1))  # compiles
-    started = time.perf_counter()
-    samples = [draw(jax.random.key(i)) for i in range(2, 6 if d <= 20 else 3)]
-    seconds = (time.perf_counter() - started) / len(samples)
-    edges = float(jnp.stack([s.num_steps for s in samples]).mean())
-    return {
-        "d": d,
-        "batch": batch,
-        "iterations_per_s": steps / elapsed,
-        "trained_transitions_per_s": transitions / elapsed,
-        "us_per_transition": 1e6 * elapsed / transitions,
-        "trajectories_mib": check_memory(d, batch) / 2**20,
-        "dags_per_s": sample_batch / seconds,
-        "sampled_transitions_per_s": sample_batch * (edges + 1) / seconds,
-        "mean_edges": edges,
-    }

@@ -100,6 +100,12 @@ def test_the_count_of_a_budget_run_reproduces_it():
     assert_same(timed.params, counted.params)
 
 
+def test_a_budget_run_cools_down_within_its_time():
+    result = train(Line(jnp.float32(1.0)), KEY, budget=2.0, options=Options(cooldown=0.75))
+    # Three of four iterations follow the choice of the last; the pace of a busy machine varies by a third.
+    assert 1.0 < result.seconds < 2.7
+
+
 def test_chunks_of_any_size_use_one_compilation(monkeypatch):
     traced = []
     original = trainer.step

@@ -50,6 +50,15 @@ PRESETS = {
     ),
     "chains": Preset(10_000, 2048, Options(learning_rate=1e-3)),
 }
+_FEW = 6  # variables up to which `fast` has soon tempered its reward; cooling down is then what is left to do
+
+
+def preset_for(name: str, num_variables: int) -> Preset:
+    """A preset's settings for so many variables."""
+    preset = PRESETS[name]
+    if name == "fast" and num_variables <= _FEW:
+        return preset._replace(options=Options(learning_rate=2e-3, cooldown=0.75))
+    return preset
 
 
 class DAGGFlowNet(StructureLearner):
@@ -74,7 +83,7 @@ class DAGGFlowNet(StructureLearner):
         objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
             one of `paper`).
         batch_size: trajectories (`fast`), transitions (`paper`) or states (`chains`) in a training step.
-        learning_rate: of Adam.
+        learning_rate: of Adam; by default that of the preset.
         chain_steps: steps of the Markov chains that the preset `chains` learns from, a third of them burn-in.
         num_chains: chains side by side.
         num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
@@ -107,8 +116,8 @@ class DAGGFlowNet(StructureLearner):
         objective: str | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
-        chain_steps: int = 3000,
-        num_chains: int = 256,
+        chain_steps: int = 1000,
+        num_chains: int = 128,
         num_weighted: int = 10_000,
         sampling_batch: int = 1000,
         draws: str = "iid",
@@ -143,7 +152,7 @@ class DAGGFlowNet(StructureLearner):
         self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        preset = self._preset()
+        preset = self._preset(score.num_variables)
         num_devices = count_devices(self.devices, batch_size=preset.batch_size)
         if self.preset == "chains":
             learner = self._pupil(score, preset, seed, progress)
@@ -184,13 +193,13 @@ class DAGGFlowNet(StructureLearner):
         settings = [self.preset, self.objective, self.batch_size, self.learning_rate]
         return [*settings, self.chain_steps, self.num_chains] if self.preset == "chains" else settings
 
-    def _preset(self) -> Preset:
+    def _preset(self, num_variables: int) -> Preset:
         """The preset with what the user set in its place."""
         if self.preset not in PRESETS:
             raise GFlowDAGError(f"preset must be one of {', '.join(PRESETS)}, not {self.preset!r}")
         if self.draws not in ("iid", "balanced"):
             raise GFlowDAGError(f"draws must be 'iid' or 'balanced', not {self.draws!r}")
-        preset = PRESETS[self.preset]
+        preset = preset_for(self.preset, num_variables)
         options = preset.options
         if self.learning_rate is not None:
             options = options._replace(learning_rate=self.learning_rate)

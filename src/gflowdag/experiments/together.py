@@ -131,7 +131,7 @@ def train_together(estimator: Any, tables: Sequence[Dataset], progress: Progress
     """Train on several data sets of equal size at once, with the settings of `estimator`."""
     seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
-    preset = estimator._preset()
+    preset = estimator._preset(scores[0].num_variables)
     learners = [estimator._learner(score, preset) for score in scores]
     train_key, sample_key = jax.random.split(jax.random.key(seed))
     trained = train(

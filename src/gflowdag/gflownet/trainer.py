@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -100,8 +101,8 @@ def train(
 ) -> Trained:
     """Train `learner` for a number of iterations or for some time.
 
-    A run with a budget chooses its last iteration when three quarters of the time are gone, so that the
-    cool-down of the learning rate fits; the number it chose is returned and reproduces the run.
+    A run with a budget chooses its last iteration when the time that is left just suffices, at the present
+    pace, to cool down the learning rate; the number it chose is returned and reproduces the run.
 
     Args:
         learner: `init` and `loss`, pure.
@@ -138,7 +139,7 @@ def train(
     step, horizon = int(arrays.step), int(arrays.horizon)
     try:
         while step < horizon:
-            size = clock.chunk_size(horizon - step, None if horizon < _OPEN_END else budget)
+            size = clock.chunk_size(step, horizon, budget)
             arrays, means = run_chunk(arrays, np.int32(size))
             figures = {
                 name: float(value) for name, value in jax.device_get(means).items()
@@ -155,11 +156,7 @@ def train(
             _report(progress, clock, step, horizon, budget, figures)
             if callback is not None:
                 callback(step, eqx.combine(arrays.params, static.params))
-            if (
-                budget is not None
-                and horizon == _OPEN_END
-                and clock.seconds >= (1 - options.cooldown) * budget
-            ):
+            if budget is not None and horizon == _OPEN_END and clock.seconds_to_cooldown(step, budget) <= 0:
                 horizon = max(step + 1, math.ceil(step / (1 - options.cooldown)))
                 arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
             if folder is not None and (
@@ -262,23 +259,36 @@ class _Clock:
 
     def __init__(self, started: float, options: Options):
         self._started, self._options = started, options
-        self._size, self.iterations_per_second = 1, 0.0
+        self._chunks: deque[tuple[int, float]] = deque(maxlen=8)  # iterations and seconds of the last ones
         self.seconds = self._look()
 
     def _look(self) -> float:
         return float(agreed(time.perf_counter() - self._started))
 
-    def chunk_size(self, remaining: int, budget: float | None) -> int:
+    @property
+    def iterations_per_second(self) -> float:
+        iterations, seconds = (sum(values) for values in zip(*self._chunks, strict=True))
+        return iterations / max(seconds, 1e-6)
+
+    def seconds_to_cooldown(self, step: int, budget: float) -> float:
+        """When the cool-down has to begin, so that it ends with the budget."""
+        share = self._options.cooldown
+        return (1 - share) * (budget - self.seconds) - share * step / self.iterations_per_second
+
+    def chunk_size(self, step: int, horizon: int, budget: float | None) -> int:
+        """Iterations until the host is to look in again."""
+        if not self._chunks:
+            return 1
         wanted = self._options.chunk_seconds
-        if budget is not None:  # look in at the moment at which the last iteration is to be chosen
-            wanted = min(wanted, max((1 - self._options.cooldown) * budget - self.seconds, 0.0))
+        if budget is not None and horizon == _OPEN_END:
+            wanted = min(wanted, max(self.seconds_to_cooldown(step, budget), 0.0))
         size = math.ceil(wanted * self.iterations_per_second)
-        return int(min(max(size, 1), 8 * self._size, remaining))
+        return int(min(max(size, 1), 8 * self._chunks[-1][0], horizon - step))
 
     def chunk_done(self, size: int) -> None:
         now = self._look()
-        self.iterations_per_second = size / max(now - self.seconds, 1e-6)
-        self.seconds, self._size = now, size
+        self._chunks.append((size, now - self.seconds))
+        self.seconds = now
 
 
 def _prepare_folder(folder: Path, arrays, resume: bool, fingerprint: str, iterations: int | None):
