@@ -33,3 +33,11 @@ def test_a_claim_is_decided_by_rows_of_the_papers_size_alone(size: str, iteratio
 def test_a_claim_without_rows_stays_open():
     rows = claims_table({})
     assert {row["verdict"] for row in rows} == {"not decided"}
+
+
+@pytest.mark.parametrize(("fraction", "expected"), [(0.0, "holds"), (0.02, "holds"), (0.10, "does not hold")])
+def test_a_share_of_few_particles_is_judged_by_its_chance(fraction: float, expected: str):
+    # 1.5 % of 100 particles: none with probability 0.22, ten or more with 1e-5.
+    classes = pd.DataFrame({"method": ["dibs"], "size": ["full"], "cyclic_fraction": [fraction]})
+    rows = claims_table({"sachs-classes": classes})
+    assert next(row["verdict"] for row in rows if "cycle" in row["claim"]) == expected
