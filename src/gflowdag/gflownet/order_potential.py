@@ -16,6 +16,7 @@ from gflowdag.score.orders import OrderWeights
 from gflowdag.score.subsets import log_subset_sums
 from gflowdag.score.threads import map_threads, num_cores
 
+_SMALL_LAYER = 2000  # sets that are done before threads would have started
 _compress = njit(cache=True, nogil=True, inline="always")(compress)
 
 
@@ -128,12 +129,16 @@ def _completions(table, totals, containing, labels, progress: Progress) -> tuple
     to_come[:, -1] = 0.0  # nothing is left to place
     sizes = popcount(np.arange(1 << d))
     for size in range(d - 1, 0, -1):
-        parts = np.array_split(np.flatnonzero(sizes == size), num_cores())
+        layer = np.flatnonzero(sizes == size)
+        if len(layer) < _SMALL_LAYER:
+            _fill(layer, totals, containing, labels, to_come)
+        else:
+            parts = np.array_split(layer, num_cores())
 
-        def fill(part: int, parts=parts) -> None:
-            _fill(parts[part], totals, containing, labels, to_come)
+            def fill(part: int, parts=parts) -> None:
+                _fill(parts[part], totals, containing, labels, to_come)
 
-        map_threads(fill, range(len(parts)))
+            map_threads(fill, range(len(parts)))
         progress(d - size, d)
     return to_come, float(np.logaddexp.reduce(table[:, 0] + to_come[:, 0]))
 
