@@ -57,7 +57,8 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     _print_rows(facts["methods"], titles, console)
     first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
     console.print(
-        "\nTimes are rough: one core, default settings; a GPU trains faster, and --budget sets an end.\n"
+        "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
+        "a GPU trains faster, and --budget sets an end.\n"
         f"gflowdag fit starts with {first}; --method chooses another.",
         style="dim",
     )
