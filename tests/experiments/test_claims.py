@@ -41,3 +41,20 @@ def test_a_share_of_few_particles_is_judged_by_its_chance(fraction: float, expec
     classes = pd.DataFrame({"method": ["dibs"], "size": ["full"], "cyclic_fraction": [fraction]})
     rows = claims_table({"sachs-classes": classes})
     assert next(row["verdict"] for row in rows if "cycle" in row["claim"]) == expected
+
+
+def test_a_policy_that_has_not_learnt_says_nothing_about_even_members():
+    methods = ["exact", "dag-gflownet-paper", "dag-gflownet", "order-gflownet"]
+    classes = pd.DataFrame(
+        {
+            "method": methods,
+            "size": "full",
+            "iterations": [None, 10, 2000, 1000],
+            "ess": [1.0, 0.001, 0.9, 0.9],
+            "p_value": [0.5, 1e-9, 0.4, 0.3],
+            "class_size": 36,
+        }
+    )
+    claim = next(row for row in claims_table({"sachs-classes": classes}) if "equally often" in row["claim"])
+    assert claim["verdict"] == "holds"
+    assert "left out, with an ESS below 0.05: DAG-GFlowNet (paper)" in claim["explanation"]

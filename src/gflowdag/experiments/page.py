@@ -86,19 +86,25 @@ def _section(experiment: Experiment, own: Tables, drawn: list[Path], path: Path,
 def _sizes(experiment: Experiment, results: Results) -> str:
     """Which rows were run at which size, on how many of the problems of the full experiment."""
     fits, planned = results.successes(experiment.study), len(experiment.problems(False, None))
-    counts = {} if fits.empty else fits.groupby(["size", "method"]).size().to_dict()
+    groups = {} if fits.empty else dict(list(fits.groupby(["size", "method"])))
     sentences = []
     for size in SIZES:
-        done = {method: counts[size, method] for method in experiment.methods if (size, method) in counts}
-        if done:
-            rows = ", ".join(f"{label(method)} ({count})" for method, count in done.items())
-            sentences.append(f"*{size.capitalize()} size:* {rows}.")
+        rows = [_count(groups[size, method]) for method in experiment.methods if (size, method) in groups]
+        if rows:
+            sentences.append(f"*{size.capitalize()} size:* {', '.join(rows)}.")
     missing = [
-        label(name) for name in experiment.methods if not any((size, name) in counts for size in SIZES)
+        label(name) for name in experiment.methods if not any((size, name) in groups for size in SIZES)
     ]
     if missing:
         sentences.append(f"*Not run:* {', '.join(missing)}.")
     return f"Fits of each row, {planned} at full size. " + " ".join(sentences)
+
+
+def _count(fits: Frame) -> str:
+    """The fits of one row, and where a budget of seconds ended their training."""
+    had_budget = fits["options"].str.contains("budget=").any() and fits["size"].iloc[0] == "full"
+    stopped = f", cut short at {fits['iterations'].median():,.0f} iterations" if had_budget else ""
+    return f"{label(fits['method'].iloc[0])} ({len(fits)}{stopped})"
 
 
 def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:

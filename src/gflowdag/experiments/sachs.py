@@ -216,7 +216,7 @@ def table_coverage(results: Results) -> Tables:
         size, p_value = evenness(posterior)
         even.append(
             {"method": fit["method"], "size": fit["size"], "class_size": size, "p_value": p_value}
-            | {name: fit.get(name) for name in ("iterations", "cyclic_fraction", "best_log_score")}
+            | {name: fit.get(name) for name in ("iterations", "ess", "cyclic_fraction", "best_log_score")}
         )
     if not classes:
         return {}

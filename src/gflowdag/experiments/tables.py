@@ -66,7 +66,7 @@ def label(method: str) -> str:
 
 
 def drawn_label(method: str, rows: Frame) -> str:
-    """A row's name in a figure, which says so where it was run quick."""
+    """A row's name where its table is not beside it: it says so if the row was run quick."""
     is_quick = (rows.loc[rows["method"] == method, "size"] == "quick").any()
     return f"{label(method)} (quick)" if is_quick else label(method)
 
