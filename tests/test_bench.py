@@ -183,6 +183,15 @@ def test_rows_that_are_there_are_not_measured_again(tmp_path: Path, monkeypatch:
     assert "| 6 | 100 | exact |" in out.with_suffix(".md").read_text("utf-8")
 
 
+def test_rows_of_several_commits_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _instead(monkeypatch)
+    out = tmp_path / "bench.json"
+    for commit, size in (("one", 5), ("two", 6), ("one", 7)):
+        monkeypatch.setattr(command, "circumstances", lambda commit=commit: ABOUT | {"commit": commit})
+        command.run_bench(out, methods=["mc3"], sizes=[size], kinds=["quality"])
+    assert Results.load(out).about["commit"] == "one, two"
+
+
 def test_a_row_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "bench.json"
     Results(out, ABOUT).add(_quality("mc3", 1.0) | {"error": "no memory"})

@@ -59,7 +59,7 @@ def run_bench(
     require_methods([baseline])
     _check(kinds or (), tolerance)
     old = None if compare is None else Results.load(compare)
-    results = Results.load(out) if out.exists() else Results(out, circumstances())
+    results = _continued(out) if out.exists() else Results(out, circumstances())
     tasks = plan(
         chosen if baseline in chosen else [baseline, *chosen],
         _numbers(sizes) if sizes else (QUICK_SIZES if quick else SIZES),
@@ -86,6 +86,15 @@ def run_bench(
         show.print(tables.rich_table(grid))
     show.print(f"\n{tables.legend(baseline)}")
     return old is None or _compare(results, old, tolerance, show)
+
+
+def _continued(out: Path) -> Results:
+    """The results that are there; where the code has changed since, they will be of several commits."""
+    results, now = Results.load(out), circumstances()["commit"]
+    before = str(results.about.get("commit", "unknown"))
+    if now not in before.split(", "):
+        results.about["commit"] = f"{before}, {now}"
+    return results
 
 
 def _compare(new: Results, old: Results, tolerance: float, show: Console) -> bool:
