@@ -108,8 +108,8 @@ def tighter_labels(
     best, last_improved = bound(order), None
     while evaluations > d:
         for node in rng.permutation(d):
-            if node == last_improved:
-                return np.argsort(order).astype(np.int32)  # a whole round without a better place
+            if node == last_improved or evaluations <= d:  # a whole round without a better place, or the end
+                return np.argsort(order).astype(np.int32)
             last_improved = node if last_improved is None else last_improved
             others = order[order != node]
             for place in range(d):
