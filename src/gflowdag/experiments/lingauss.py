@@ -55,10 +55,11 @@ def _held_out(results: Results, judged: Frame, d: int) -> Frame:
         known = {"scaling": scaling, "log_evidence": evidence, "evidence_from": source}
         for fit in fits.to_dict(orient="records"):
             values = judge.log_joint_held_out(problem, results.posterior(study(d), fit), evidence)
-            rows.append(known | {"method": fit["method"], "size": fit["size"]} | judge.held_out_box(values))
+            fitted = {name: fit[name] for name in ("method", "size", "options")}
+            rows.append(known | fitted | judge.held_out_box(values))
         assert problem.truth is not None
         truth = judge.log_joint_of_graphs(problem, problem.truth.to_numpy(bool)[None], evidence)
-        rows.append(known | {"method": TRUTH, "size": ""} | judge.held_out_box(truth))
+        rows.append(known | {"method": TRUTH, "size": "", "options": ""} | judge.held_out_box(truth))
     return pd.DataFrame(rows)
 
 

@@ -13,7 +13,7 @@ from gflowdag.experiments.experiment import Experiment, Tables
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.reproduce import EXPERIMENTS
 from gflowdag.experiments.results import SIZES, Results
-from gflowdag.experiments.tables import Frame, label, markdown, write_csv
+from gflowdag.experiments.tables import Frame, had_budget, label, markdown, write_csv
 from gflowdag.files import atomic_write
 
 _HEAD = """# The paper's experiments
@@ -102,8 +102,8 @@ def _sizes(experiment: Experiment, results: Results) -> str:
 
 def _count(fits: Frame) -> str:
     """The fits of one row, and where a budget of seconds ended their training."""
-    had_budget = fits["options"].str.contains("budget=").any() and fits["size"].iloc[0] == "full"
-    stopped = f", cut short at {fits['iterations'].median():,.0f} iterations" if had_budget else ""
+    is_cut_short = had_budget(fits) and fits["size"].iloc[0] == "full"
+    stopped = f", cut short at {fits['iterations'].median():,.0f} iterations" if is_cut_short else ""
     return f"{label(fits['method'].iloc[0])} ({len(fits)}{stopped})"
 
 

@@ -66,9 +66,16 @@ def label(method: str) -> str:
 
 
 def drawn_label(method: str, rows: Frame) -> str:
-    """A row's name where its table is not beside it: it says so if the row was run quick."""
-    is_quick = (rows.loc[rows["method"] == method, "size"] == "quick").any()
-    return f"{label(method)} (quick)" if is_quick else label(method)
+    """A row's name where its table is not beside it: it says so if the row was run quick or cut short."""
+    mine = rows[rows["method"] == method]
+    if (mine["size"] == "quick").any():
+        return f"{label(method)} (quick)"
+    return f"{label(method)} (cut short)" if had_budget(mine) else label(method)
+
+
+def had_budget(rows: Frame) -> bool:
+    """Whether seconds, not a number of iterations, ended the training of these fits."""
+    return bool("options" in rows and rows["options"].str.contains("budget=").any())
 
 
 def size_of(rows: Frame) -> str:
