@@ -114,3 +114,16 @@ def test_samples_follow_the_policy_and_weights_give_the_evidence():
     estimate = np.logaddexp.reduce(log_weights) - np.log(len(log_weights))
     error = np.exp(log_weights - log_evidence).std() / np.sqrt(len(log_weights))
     assert abs(estimate - log_evidence) < 5 * error
+
+
+def test_graphs_do_not_depend_on_how_many_are_drawn_side_by_side():
+    with jax.enable_x64(True):
+        _, space = problem(4)
+        policy = PairPolicy(4, width=8, key=jax.random.key(1))
+        one, few, many = (
+            sample_dags(space, policy, jax.random.key(2), 70, batch=batch) for batch in (1, 8, 70)
+        )
+    for other in (few, many):
+        np.testing.assert_array_equal(one.adjacency, other.adjacency)
+        np.testing.assert_allclose(one.log_ratio, other.log_ratio, rtol=1e-5)  # float32 of the network
+    assert len(np.unique(np.asarray(one.num_steps))) > 2  # they end at different times

@@ -87,7 +87,8 @@ class DAGGFlowNet(StructureLearner):
         chain_steps: steps of the Markov chains that the preset `chains` learns from, a third of them burn-in.
         num_chains: chains side by side.
         num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
-        sampling_batch: graphs that are drawn side by side.
+        sampling_batch: graphs that are drawn side by side, by default 250 on a CPU and 1000 on a GPU. It
+            matters for speed alone: which graphs are drawn does not depend on it.
         draws: `"iid"` (default), or `"balanced"`: each graph follows the policy, but together they are spread
             evenly, so that marginals are several times closer to the policy's than those of independent
             graphs. Takes eight times as long to draw; the error of the evidence is then overstated.
@@ -119,7 +120,7 @@ class DAGGFlowNet(StructureLearner):
         chain_steps: int = 1000,
         num_chains: int = 128,
         num_weighted: int = 10_000,
-        sampling_batch: int = 1000,
+        sampling_batch: int | None = None,
         draws: str = "iid",
         num_witnesses: int = 256,
         devices: int | str | None = None,
@@ -181,7 +182,8 @@ class DAGGFlowNet(StructureLearner):
         if self.draws == "balanced":
             samples = balanced_dags(space, policy, key, count)
         else:
-            samples = sample_dags(space, policy, key, count, batch=min(self.sampling_batch, count))
+            batch = self.sampling_batch or (250 if jax.default_backend() == "cpu" else 1000)
+            samples = sample_dags(space, policy, key, count, batch=batch)
         # Another seed than that of the chains that may have taught the policy.
         witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)

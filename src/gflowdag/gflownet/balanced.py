@@ -21,7 +21,7 @@ from jax import Array
 
 from gflowdag.devices import gathered
 from gflowdag.gflownet.edges import EdgeSpace, Policy
-from gflowdag.gflownet.rollout import Samples, draw
+from gflowdag.gflownet.rollout import Samples, draw_together
 from gflowdag.graph.incremental import EdgeState, from_adjacency
 
 _GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples modulo 1 are spread evenly, however many there are
@@ -42,7 +42,7 @@ def balanced_dags(
         pool: trajectories drawn for each of them, all in one batch.
     """
     draw_key, first_key, order_key = jax.random.split(key, 3)
-    drawn = gathered(draw(space, policy, draw_key, pool * num_samples, choose=balanced))
+    drawn = gathered(draw_together(space, policy, draw_key, pool * num_samples, balanced))
     order = similar_first(jax.vmap(from_adjacency)(drawn.adjacency))
     kept = order[jax.random.randint(first_key, (), 0, pool, jnp.int32) + pool * jnp.arange(num_samples)]
     kept = jax.random.permutation(order_key, kept)
