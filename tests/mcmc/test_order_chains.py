@@ -79,8 +79,17 @@ def test_reversals_leave_the_posterior_as_it_is(make):
     assert p_value(moved, exact) > 1e-3
 
 
-@pytest.mark.parametrize("make", [dense, restricted, forbidding])
-@pytest.mark.parametrize("ladder", [(1.0,), (1.0, 0.5)])
+@pytest.mark.parametrize(
+    ("make", "ladder"),
+    [
+        (dense, (1.0,)),
+        (restricted, (1.0,)),
+        (forbidding, (1.0,)),
+        (restricted, (1.0, 0.5)),
+        pytest.param(dense, (1.0, 0.5), marks=pytest.mark.long),
+        pytest.param(forbidding, (1.0, 0.5), marks=pytest.mark.long),
+    ],
+)
 @double_precision
 def test_chains_visit_graphs_by_their_score(make, ladder):
     rng = np.random.default_rng(1)

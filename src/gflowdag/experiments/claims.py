@@ -106,7 +106,7 @@ def _dibs_cycles(tables: Tables) -> Finding:
     chance = float(binomtest(cyclic, particles, paper_numbers.DIBS_CYCLIC).pvalue)
     why = (
         f"a share of {paper_numbers.DIBS_CYCLIC:.2%} would be as far off in {particles} particles with "
-        f"probability {chance:.2f}"
+        f"probability {chance:.2f}: so few particles can contradict it, but not confirm it"
     )
     return Finding(f"{cyclic} of {particles} particles", chance > 0.05, rows, why)
 
@@ -115,7 +115,10 @@ def _bcd_concentration(tables: Tables) -> Finding:
     rows = _of(tables["sachs-coverage"], "bcd-nets")
     graphs, best = int(rows["num_graphs"].sum()), rows["log_score"].max()
     ours = f"{graphs} DAGs in {len(rows)} classes, best score {best:,.0f}"
-    why = f"the most probable class has {rows['probability'].max():.1%} of the samples"
+    why = (
+        f"held to be a claim of concentration, at most 10 DAGs: the most probable class has "
+        f"{rows['probability'].max():.1%} of the samples"
+    )
     return Finding(ours, graphs <= 10, rows, why)
 
 

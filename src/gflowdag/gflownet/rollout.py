@@ -156,9 +156,10 @@ def _draw_part(
 ) -> Samples:
     """Trajectories number `first` to `first + num_samples - 1`, `batch` of them side by side."""
 
+    origin, stop = start(space), jnp.asarray(space.num_variables**2, jnp.int32)
+
     def begin(number: Array) -> _Lane:
-        stop = jnp.asarray(space.num_variables**2, jnp.int32)
-        return _Lane(number, start(space), stop, jnp.zeros((), jnp.float64))
+        return _Lane(number, origin, stop, jnp.zeros((), jnp.float64))
 
     def step(lane: _Lane) -> tuple[_Lane, Array]:
         log_probabilities, backward = _look(space, policy, lane.state, lane.arrived)
