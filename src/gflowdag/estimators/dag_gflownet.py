@@ -182,8 +182,7 @@ class DAGGFlowNet(StructureLearner):
         if self.draws == "balanced":
             samples = balanced_dags(space, policy, key, count)
         else:
-            batch = self.sampling_batch or (250 if jax.default_backend() == "cpu" else 1000)
-            samples = sample_dags(space, policy, key, count, batch=batch)
+            samples = sample_dags(space, policy, key, count, batch=self.sampling_batch)
         # Another seed than that of the chains that may have taught the policy.
         witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)

@@ -118,7 +118,7 @@ def draw_together(space: EdgeSpace, policy: Policy, key: Array, batch: int, choo
 
 
 def sample_dags(
-    space: EdgeSpace, policy: Policy, key: Array, num_samples: int, *, batch: int = 1000
+    space: EdgeSpace, policy: Policy, key: Array, num_samples: int, *, batch: int | None = None
 ) -> Samples:
     """`num_samples` independent DAGs.
 
@@ -131,8 +131,9 @@ def sample_dags(
         policy: what chooses edges.
         key: PRNG key.
         num_samples: number of DAGs.
-        batch: trajectories side by side.
+        batch: trajectories side by side; by default 250 on a CPU and 1000 on a GPU.
     """
+    batch = batch or (250 if jax.default_backend() == "cpu" else 1000)
     part = min(num_samples, _PART * batch)
     parts = [
         jax.device_get(_draw_part(space, policy, key, jnp.asarray(first, jnp.int32), part, min(batch, part)))
