@@ -54,7 +54,11 @@ class OrderMatching(OrderCloning):
     """
 
     def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
-        """Both losses of a batch, half of which is given; `above` and `below` are as in `OrderCloning`."""
+        """Both losses of a batch, half of which is given.
+
+        `above` is as in `OrderCloning`, `below` the same of the policy's own orders: the log evidence less
+        the divergence of the posterior from the policy.
+        """
         given_key, own_key = jax.random.split(key)
         half = self.batch // 2
         theirs = given(self.space, self.orders, given_key, half)
