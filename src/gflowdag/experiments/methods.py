@@ -78,7 +78,9 @@ METHODS: dict[str, Method] = {
         "DiBS",
         "dibs",
         quick={"num_particles": 10, "num_steps": 200},
-        full={"num_particles": 100},
+        # As many particles as graphs are returned; fewer where the score of a graph takes d factorisations.
+        full={"num_particles": 1000},
+        large={"num_particles": 30, "num_graphs": 32},
         quick_large={"num_particles": 4, "num_steps": 300, "num_graphs": 16},
     ),
     "bcd-nets": Method(
@@ -118,6 +120,7 @@ METHODS: dict[str, Method] = {
         "Order MCMC",
         "order-mcmc",
         quick={"iterations": 600, "num_chains": 16, "num_records": 40},
+        large={"iterations": 2000},  # the reference of the other rows
         quick_large={"iterations": 60, "num_chains": 4, "num_records": 20},
     ),
     "plain-policy": Method(
