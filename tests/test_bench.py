@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from gflowdag import exact
 from gflowdag.bench import command, figure, measure, process, ratios, tables
 from gflowdag.bench.compilation import compilation_seconds
-from gflowdag.bench.ladders import METHODS, is_installed, rungs
+from gflowdag.bench.ladders import METHODS, is_installed, method_of, rungs
 from gflowdag.bench.measure import MEASUREMENTS
 from gflowdag.bench.results import Results, Row
 from gflowdag.bench.samplers import SAMPLERS
@@ -46,13 +46,13 @@ def _quality(subject: str, seconds: float, error: float = 0.01, **more: Any) -> 
 
 
 def test_every_method_has_a_ladder() -> None:
-    assert set(METHODS) == set(REGISTRY) - {"auto"}
+    assert set(map(method_of, METHODS)) == set(REGISTRY) - {"auto"}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rungs_are_settings_of_the_estimator_and_double(method: str) -> None:
     first, *others = islice(rungs(method), 4)
-    estimator_class(method)(**first)
+    estimator_class(method_of(method))(**first)
     for low, high in zip([first, *others], others, strict=False):
         assert any(high[name] == 2 * low[name] for name in low)
 
@@ -171,6 +171,11 @@ def _instead(monkeypatch: pytest.MonkeyPatch, seconds: float = 1.0) -> list[str]
     return asked
 
 
+def _here(monkeypatch: pytest.MonkeyPatch, **different: Any) -> None:
+    """Measure on the machine of `ABOUT`, but for what is different."""
+    monkeypatch.setattr(command, "circumstances", lambda: {**ABOUT, "commit": "unknown", **different})
+
+
 def test_rows_that_are_there_are_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _instead(monkeypatch)
     out = tmp_path / "bench.json"
@@ -187,15 +192,49 @@ def test_rows_of_several_commits_say_so(tmp_path: Path, monkeypatch: pytest.Monk
     _instead(monkeypatch)
     out = tmp_path / "bench.json"
     for commit, size in (("one", 5), ("two", 6), ("one", 7)):
-        monkeypatch.setattr(command, "circumstances", lambda commit=commit: ABOUT | {"commit": commit})
+        _here(monkeypatch, commit=commit)
         command.run_bench(out, methods=["mc3"], sizes=[size], kinds=["quality"])
     assert Results.load(out).about["commit"] == "one, two"
+
+
+def test_files_of_one_machine_become_one_without_measuring_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = _instead(monkeypatch)
+    _here(monkeypatch, commit="one")
+    parts = [tmp_path / "left.json", tmp_path / "right.json"]
+    Results(parts[0], ABOUT | {"commit": "one"}).add(_quality("mc3", 1.0))
+    Results(parts[1], ABOUT | {"commit": "two"}).add(_quality("exact", 2.0))
+    options = {"methods": ["mc3", "exact"], "kinds": ["quality"]}
+    command.run_bench(tmp_path / "both.json", sizes=[5], join=parts, **options)
+    assert asked == []
+    both = Results.load(tmp_path / "both.json")
+    assert both.about == ABOUT | {"commit": "one, two"}
+    assert [row["to_0.02_s"] for row in both.rows] == [2.0, 1.0]
+    command.run_bench(tmp_path / "both.json", sizes=[6], join=parts, **options)
+    assert len(Results.load(tmp_path / "both.json").rows) == 4
+
+
+def test_rows_of_another_machine_do_not_enter_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _instead(monkeypatch)
+    _here(monkeypatch, cores=1)
+    out, other = tmp_path / "bench.json", tmp_path / "other.json"
+    Results(out, ABOUT).add(_quality("mc3", 1.0))
+    Results(other, ABOUT | {"processor": "two"}).add(_quality("exact", 1.0))
+    options = {"methods": ["mc3"], "kinds": ["quality"]}
+    command.run_bench(out, sizes=[5], **options)  # nothing is missing: tables can be made anywhere
+    with pytest.raises(GFlowDAGError, match="one, 2 cores"):
+        command.run_bench(out, sizes=[6], **options)
+    with pytest.raises(GFlowDAGError, match="another file"):
+        command.run_bench(out, sizes=[5], join=[other], **options)
+    assert asked == []
 
 
 def test_a_row_that_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "bench.json"
     Results(out, ABOUT).add(_quality("mc3", 1.0) | {"error": "no memory"})
     asked = _instead(monkeypatch)
+    _here(monkeypatch)
     command.run_bench(out, methods=["mc3"], sizes=[5], kinds=["quality"])
     assert asked == ["quality mc3 d=5 N=100"]
     assert [row.get("error") for row in Results.load(out).rows] == [None]

@@ -105,6 +105,9 @@ def bench(
         float | None, typer.Option(min=0.1, help="Begin no fit that would take longer, in seconds (60).")
     ] = None,
     baseline: Annotated[str, typer.Option(help="Method that the others are set beside.")] = "mc3",
+    join: Annotated[
+        list[Path] | None, typer.Option(help="Another file of this machine, whose rows count as well.")
+    ] = None,
     compare: Annotated[Path | None, typer.Option(help="Older results: what got slower?")] = None,
     tolerance: Annotated[float, typer.Option(min=1, help="How many times slower is still alike.")] = 1.5,
     seed: Seed = 0,
@@ -129,6 +132,7 @@ def bench(
         cap=cap,
         seed=seed,
         baseline=baseline,
+        join=join or (),
         compare=compare,
         tolerance=tolerance,
         console=None if quiet else make_console(),

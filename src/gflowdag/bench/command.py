@@ -10,7 +10,7 @@ from rich.console import Console
 from gflowdag.bench import figure, ratios, tables
 from gflowdag.bench.ladders import METHODS, is_installed, require_methods
 from gflowdag.bench.process import measure_apart
-from gflowdag.bench.results import Results, circumstances
+from gflowdag.bench.results import Results, circumstances, joined
 from gflowdag.bench.tasks import BASELINE, KINDS, SIZES, plan
 from gflowdag.errors import GFlowDAGError
 from gflowdag.exact import MAX_VARIABLES
@@ -33,14 +33,15 @@ def run_bench(
     cap: float | None = None,
     seed: int = 0,
     baseline: str = BASELINE,
+    join: Sequence[Path] = (),
     compare: Path | None = None,
     tolerance: float = TOLERANCE,
     console: Console | None = None,
 ) -> bool:
     """Measure, and show; whether nothing became worse than `compare` by more than the tolerance.
 
-    Rows that `out` already holds are not measured again, unless they failed. Tables and figure go to the same
-    name with `.md` and `.png`, exact posteriors to the folder `references` beside it.
+    Rows that `out` or `join` already hold are not measured again, unless they failed. Tables and figure go
+    to the same name with `.md` and `.png`, exact posteriors to the folder `references` beside it.
 
     Args:
         out: JSON file.
@@ -51,6 +52,7 @@ def run_bench(
         cap: seconds after which no longer fit is begun; 60 by default.
         seed: of problems and fits.
         baseline: method that the others are set beside.
+        join: more files of the same machine, whose rows need not be measured either.
         compare: results of an older run.
         tolerance: how many times worse a figure may become.
         console: where tables go; None shows nothing.
@@ -59,7 +61,7 @@ def run_bench(
     require_methods([baseline])
     _check(kinds or (), tolerance)
     old = None if compare is None else Results.load(compare)
-    results = _continued(out) if out.exists() else Results(out, circumstances())
+    results = _gathered(out, join)
     tasks = plan(
         chosen if baseline in chosen else [baseline, *chosen],
         _numbers(sizes) if sizes else (QUICK_SIZES if quick else SIZES),
@@ -71,13 +73,17 @@ def run_bench(
     for name in chosen:
         if not is_installed(name):
             show.print(f"{name}: not installed, left out")
-    results.rows = [row for row in results.rows if "error" not in row]
     measured = {row["name"] for row in results.rows}
-    for number, task in enumerate(tasks, start=1):
-        if task.name not in measured:
-            row = measure_apart(task, out.parent / "references")
-            results.add(row)
-            show.print(f"[{number}/{len(tasks)}] {_line(row)}", markup=False, soft_wrap=True)
+    missing = [task for task in tasks if task.name not in measured]
+    if missing:
+        now = circumstances()
+        results.require_machine(now)
+        results.add_commits(now["commit"])
+    for number, task in enumerate(missing, start=1):
+        row = measure_apart(task, out.parent / "references")
+        results.add(row)
+        show.print(f"[{number}/{len(missing)}] {_line(row)}", markup=False, soft_wrap=True)
+    results.save()
     figure.draw(results.rows, out.with_suffix(".png"))
     with atomic_write(out.with_suffix(".md")) as stream:
         stream.write(tables.page(results, baseline))
@@ -88,13 +94,10 @@ def run_bench(
     return old is None or _compare(results, old, tolerance, show)
 
 
-def _continued(out: Path) -> Results:
-    """The results that are there; where the code has changed since, they will be of several commits."""
-    results, now = Results.load(out), circumstances()["commit"]
-    before = str(results.about.get("commit", "unknown"))
-    if now not in before.split(", "):
-        results.about["commit"] = f"{before}, {now}"
-    return results
+def _gathered(out: Path, join: Sequence[Path]) -> Results:
+    """What has been measured before, in `out` and elsewhere."""
+    parts = [Results.load(path) for path in ([out] if out.exists() else []) + list(join)]
+    return joined(out, parts) if parts else Results(out, circumstances())
 
 
 def _compare(new: Results, old: Results, tolerance: float, show: Console) -> bool:

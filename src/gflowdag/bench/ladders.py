@@ -11,7 +11,8 @@ from gflowdag.errors import GFlowDAGError
 GROWTH = 2  # effort of a rung over that of the one below
 Settings = dict[str, Any]
 
-# Settings of rung 0, 1, 2, …; a new method is one line. What has no line has one rung, its defaults.
+# Settings of rung 0, 1, 2, …; a new method is one line, and so is a method's other recipe, `method:recipe`.
+# What has no line has one rung, its defaults.
 LADDERS: dict[str, Callable[[int], Settings]] = {
     "mc3": lambda rung: _chains(500 << rung, thinning=10 << rung),
     "gadget": lambda rung: {
@@ -22,12 +23,17 @@ LADDERS: dict[str, Callable[[int], Settings]] = {
     "order-mcmc": lambda rung: {"iterations": 150 << rung},
     "order-gflownet": lambda rung: {"iterations": 16 << rung, "chain_steps": 150 << rung},
     "dag-gflownet": lambda rung: {"iterations": 64 << rung},
+    "dag-gflownet:chains": lambda rung: {
+        "preset": "chains",
+        "iterations": 250 << rung,
+        "chain_steps": 250 << rung,
+    },
     "bootstrap-ges": lambda rung: {"num_bootstraps": 25 << rung},
     "bootstrap-pc": lambda rung: {"num_bootstraps": 25 << rung},
     "dibs": lambda rung: {"num_steps": 125 << rung},
     "bcd-nets": lambda rung: {"num_steps": 500 << rung},
 }
-METHODS = ("exact", *LADDERS)
+METHODS = ("exact", *LADDERS)  # and their recipes
 _NEEDS = {"gadget": "sumu", "sumu": "sumu", "bootstrap-pc": "causallearn"}
 
 
@@ -40,6 +46,11 @@ def rungs(method: str) -> Iterator[Settings]:
     while True:
         yield LADDERS[method](rung)
         rung += 1
+
+
+def method_of(subject: str) -> str:
+    """The method that a recipe belongs to; a method is its own."""
+    return subject.partition(":")[0]
 
 
 def is_installed(method: str) -> bool:

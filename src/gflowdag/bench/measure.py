@@ -11,7 +11,7 @@ import numpy as np
 
 from gflowdag import exact
 from gflowdag.bench.compilation import compilation_seconds
-from gflowdag.bench.ladders import GROWTH, rungs
+from gflowdag.bench.ladders import GROWTH, method_of, rungs
 from gflowdag.bench.results import Row
 from gflowdag.bench.samplers import SAMPLERS
 from gflowdag.bench.tasks import Task
@@ -128,7 +128,7 @@ def _next_work(works: list[float]) -> float:
 
 
 def _fit(task: Task, data: Any, settings: dict[str, Any]) -> tuple[Posterior, Spent]:
-    estimator = estimator_class(task.subject)(random_state=task.seed, **settings)
+    estimator = estimator_class(method_of(task.subject))(random_state=task.seed, **settings)
     before = compilation_seconds()
     fitted, seconds = _timed(estimator.fit, data)
     compilation = compilation_seconds() - before

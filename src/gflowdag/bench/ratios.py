@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gflowdag.bench.results import RATE, Results, Row, is_figure
+from gflowdag.bench.results import MACHINE, RATE, Results, Row, is_figure
 from gflowdag.bench.tasks import BASELINE
 
 # What a kind of measurement is set beside; every other kind beside the baseline method.
@@ -59,8 +59,7 @@ class Change(NamedTuple):
 def is_same_machine(new: Results, old: Results) -> bool:
     """Whether seconds can be set beside seconds."""
     devices = [{row.get("device") for row in results.rows} - {None} for results in (new, old)]
-    keys = ("processor", "cores")
-    return devices[0] == devices[1] and all(new.about.get(key) == old.about.get(key) for key in keys)
+    return devices[0] == devices[1] and all(new.about.get(key) == old.about.get(key) for key in MACHINE)
 
 
 def changes(new: Results, old: Results) -> Iterator[Change]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gflowdag import __version__
-from gflowdag.errors import FileFormatError
+from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.experiments.fits import commit
 from gflowdag.files import read_json, write_json
 from gflowdag.score.threads import num_cores
 
 SCHEMA = 3
+MACHINE = ("processor", "cores")  # what seconds that are set beside seconds have in common
 RATE = "_per_s"  # ending of figures of which more is better
 COSTS = ("_s", "_mib")  # of those of which less is better
 Row = dict[str, Any]
@@ -49,8 +50,30 @@ class Results:
     def add(self, row: Row) -> None:
         """Keep a row."""
         self.rows.append(row)
+        self.save()
+
+    def save(self) -> None:
+        """Write the file, where there is one."""
         if self.path is not None:
             write_json(self.path, {"schema": SCHEMA, **self.about, "rows": self.rows})
+
+    def require_machine(self, about: Mapping[str, Any]) -> None:
+        """Refuse rows of another processor or number of cores: in one file they are to be compared.
+
+        Raises:
+            GFlowDAGError: they come from elsewhere.
+        """
+        here, there = ([str(of.get(key, "unknown")) for key in MACHINE] for of in (self.about, about))
+        if here != there:
+            raise GFlowDAGError(
+                f"{self.path or 'these rows'} were measured on {here[0]}, {here[1]} cores; "
+                f"rows of {there[0]}, {there[1]} cores belong in another file"
+            )
+
+    def add_commits(self, commits: str) -> None:
+        """Say that there are rows of other commits too."""
+        known = str(self.about.get("commit", "unknown")).split(", ")
+        self.about["commit"] = ", ".join(dict.fromkeys([*known, *commits.split(", ")]))
 
     @classmethod
     def load(cls, path: str | Path) -> Results:
@@ -67,6 +90,26 @@ class Results:
             raise FileFormatError(f"{path} is damaged: row {damaged[0]} is no measurement")
         about = {key: value for key, value in content.items() if key not in ("schema", "rows")}
         return cls(Path(path), about, rows)
+
+
+def joined(path: Path | None, parts: Sequence[Results]) -> Results:
+    """The rows of several files as those of one; where two measured the same, the first one's.
+
+    Args:
+        path: the new file; it is written with the next row, or by `save`.
+        parts: at least one; all of one machine.
+
+    Raises:
+        GFlowDAGError: they come from different machines.
+    """
+    whole = Results(path, parts[0].about)
+    rows: dict[str, Row] = {}
+    for part in parts:
+        parts[0].require_machine(part.about)
+        whole.add_commits(str(part.about.get("commit", "unknown")))
+        rows = {row["name"]: row for row in part.rows if "error" not in row} | rows
+    whole.rows = list(rows.values())
+    return whole
 
 
 def is_figure(name: str) -> bool:

@@ -1,7 +1,8 @@
 """Each sampler, set up and ready to draw one batch of graphs after the other.
 
-Policies are untrained: how fast they draw does not depend on what they learnt. Successive graphs of a chain
-resemble each other; those of the exact posterior and of the GFlowNets are independent.
+Policies are untrained. An order takes as many steps whatever was learnt; a graph that grows edge by edge
+takes one for each edge, and an untrained policy draws dense ones. Successive graphs of a chain resemble each
+other; those of the exact posterior and of the GFlowNets are independent.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from gflowdag.score import Score
 
 Draw = Callable[[], int]  # draws a batch, returns the number of graphs
 _BATCH = 1000
+_GPU_BATCHES = 20  # of policies, drawn at once: a thousand graphs do not fill a GPU
 _NUM_CHAINS = 250
 
 
@@ -68,9 +70,10 @@ def _order_gflownet(score: Score, seed: int) -> Draw:
     problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
     space = order_space(score, problem)
     policy, _ = OrderLearner(space).init(jax.random.key(seed))
+    count = _num_drawn()
 
     def draw() -> int:
-        orders, _, _ = sample_orders(space, policy, jax.random.key(seed), _BATCH, 1)
+        orders, _, _ = sample_orders(space, policy, jax.random.key(seed), count, 1)
         return len(draw_graphs(problem.weights, problem.table, np.asarray(orders), problem.labels, rng))
 
     return draw
@@ -86,8 +89,13 @@ def _dag_gflownet(score: Score, seed: int) -> Draw:
     policy, _ = EdgeLearner(space, batch_size=128, width=default_width(score.num_variables)).init(
         jax.random.key(seed)
     )
-    key = jax.random.key(seed)
-    return lambda: len(np.asarray(sample_dags(space, policy, key, _BATCH).adjacency))
+    key, count = jax.random.key(seed), _num_drawn()
+    return lambda: len(np.asarray(sample_dags(space, policy, key, count).adjacency))
+
+
+def _num_drawn() -> int:
+    """Graphs that a policy draws at once."""
+    return _BATCH if jax.default_backend() == "cpu" else _GPU_BATCHES * _BATCH
 
 
 SAMPLERS: dict[str, Callable[[Score, int], Draw]] = {
