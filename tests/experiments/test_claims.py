@@ -35,12 +35,44 @@ def test_a_claim_without_rows_stays_open():
     assert {row["verdict"] for row in rows} == {"not decided"}
 
 
-@pytest.mark.parametrize(("fraction", "expected"), [(0.0, "holds"), (0.02, "holds"), (0.10, "does not hold")])
-def test_a_share_of_few_particles_is_judged_by_its_chance(fraction: float, expected: str):
-    # 1.5 % of 100 particles: none with probability 0.22, ten or more with 1e-5.
-    classes = pd.DataFrame({"method": ["dibs"], "size": ["full"], "cyclic_fraction": [fraction]})
+@pytest.mark.parametrize(
+    ("particles", "cyclic", "expected"),
+    [(100, 0, "holds"), (100, 10, "does not hold"), (1000, 0, "does not hold"), (1000, 20, "holds")],
+)
+def test_a_share_of_particles_is_judged_by_its_chance(particles: int, cyclic: int, expected: str):
+    # At 1.5 %: none of 100 with probability 0.22, ten or more with 1e-5; none of 1,000 with 3e-7.
+    classes = pd.DataFrame(
+        {
+            "method": ["dibs"],
+            "size": ["full"],
+            "cyclic_fraction": [cyclic / particles],
+            "num_particles": [particles],
+        }
+    )
     rows = claims_table({"sachs-classes": classes})
     assert next(row["verdict"] for row in rows if "cycle" in row["claim"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "standardised", "expected"),
+    [(0.977, 0.9992, "holds"), (0.977, 0.998, "does not hold"), (0.95, 0.9992, "does not hold")],
+)
+def test_a_correlation_is_asked_for_as_far_as_exact_draws_reach_it(
+    raw: float, standardised: float, expected: str
+):
+    reached = {
+        "exact": (0.978, 0.9995),
+        "dag-gflownet-paper": (raw, standardised),
+        "dag-gflownet": (0.978, 0.9995),
+        "order-gflownet": (0.978, 0.9995),
+    }
+    rows = [
+        {"method": method, "scaling": scaling, "edge_r": r, "size": "full", "iterations": 100_000}
+        for method, values in reached.items()
+        for scaling, r in zip(("raw", "standardised"), values, strict=True)
+    ]
+    claims = claims_table({"small-graphs": pd.DataFrame(rows)})
+    assert next(row["verdict"] for row in claims if "five variables" in row["claim"]) == expected
 
 
 def test_a_policy_that_has_not_learnt_says_nothing_about_even_members():

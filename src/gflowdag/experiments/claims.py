@@ -13,11 +13,13 @@ from scipy.stats import binomtest
 
 from gflowdag.experiments import paper_numbers
 from gflowdag.experiments.experiment import Tables
-from gflowdag.experiments.methods import settings
+from gflowdag.experiments.methods import OF_THE_PAPER
 from gflowdag.experiments.tables import Frame, drawn_label, label
 
 _PAPERS_GAP = paper_numbers.BEST_GES_SCORE + 12_600  # of the lowest score of DiBS to the best
 _LEARNT = 0.05  # effective sample size from which on a policy counts as trained
+_CORRELATION = 0.999  # of section 6.1, rounded down
+_NOISE = 1.25  # how much further below 1 than by exact draws a correlation may be: such draws differ by that
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "not decided"
 
 
@@ -93,22 +95,28 @@ def _small_graphs(tables: Tables) -> Finding:
         for method, part in rows.groupby("method", sort=False)
     }
     ours = "; ".join(f"{drawn_label(method, rows)} {correlations[method]}" for method in gflownets)
-    holds = bool((_of(rows, "dag-gflownet-paper")["edge_r"] > 0.999).all())
-    why = f"of edges; 1,000 exact draws reach {correlations['exact']}: more cannot be seen in 1,000 samples"
+    short = {m: 1 - _of(rows, m).set_index("scaling")["edge_r"] for m in ("exact", "dag-gflownet-paper")}
+    allowed = (_NOISE * short["exact"]).clip(lower=1 - _CORRELATION)
+    holds = bool((short["dag-gflownet-paper"] <= allowed.loc[short["dag-gflownet-paper"].index]).all())
+    why = (
+        f"of edges; 1,000 exact draws reach {correlations['exact']}: more cannot be seen in 1,000 samples, "
+        f"so {_CORRELATION} is asked for only where they reach it"
+    )
     return Finding(ours, holds, rows, why)
 
 
 def _dibs_cycles(tables: Tables) -> Finding:
     rows = _of(tables["sachs-classes"], "dibs")
-    is_quick = rows["size"].iloc[0] == "quick"
-    particles = settings("dibs", quick=is_quick, num_variables=11)["num_particles"]
+    particles = int(rows["num_particles"].iloc[0])
     cyclic = round(float(rows["cyclic_fraction"].iloc[0]) * particles)
-    chance = float(binomtest(cyclic, particles, paper_numbers.DIBS_CYCLIC).pvalue)
+    test = binomtest(cyclic, particles, paper_numbers.DIBS_CYCLIC)
+    interval = test.proportion_ci()
     why = (
-        f"a share of {paper_numbers.DIBS_CYCLIC:.2%} would be as far off in {particles} particles with "
-        f"probability {chance:.2f}: so few particles can contradict it, but not confirm it"
+        f"95 % interval of the share {interval.low:.2%} to {interval.high:.2%}; a share of "
+        f"{paper_numbers.DIBS_CYCLIC:.2%} would be as far off in {particles:,} particles with probability "
+        f"{test.pvalue:.2g}"
     )
-    return Finding(f"{cyclic} of {particles} particles", chance > 0.05, rows, why)
+    return Finding(f"{cyclic} of {particles:,} particles", bool(test.pvalue > 0.05), rows, why)
 
 
 def _bcd_concentration(tables: Tables) -> Finding:
@@ -165,7 +173,7 @@ def _fewer_edges(tables: Tables) -> Finding:
 
 
 def _variance(tables: Tables) -> Finding:
-    rows = _raw(tables, "lingauss50")
+    rows = _of(_raw(tables, "lingauss50"), *OF_THE_PAPER)
     if _of(rows, "dag-gflownet-paper")["seed"].nunique() < 3:
         raise KeyError("fewer than three data sets")
     spread = rows.groupby("method")["e_shd"].std()

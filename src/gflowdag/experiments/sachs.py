@@ -217,6 +217,7 @@ def table_coverage(results: Results) -> Tables:
         even.append(
             {"method": fit["method"], "size": fit["size"], "class_size": size, "p_value": p_value}
             | {name: fit.get(name) for name in ("iterations", "ess", "cyclic_fraction", "best_log_score")}
+            | {"num_particles": posterior.diagnostics().get("num_particles")}
         )
     if not classes:
         return {}
