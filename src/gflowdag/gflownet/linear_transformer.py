@@ -43,28 +43,24 @@ class Block(eqx.Module):
     bits_before_perceptron: eqx.nn.Linear
     norm_attention: eqx.nn.LayerNorm
     norm_perceptron: eqx.nn.LayerNorm
-    query: eqx.nn.Linear
-    key: eqx.nn.Linear
-    value: eqx.nn.Linear
+    project: eqx.nn.Linear  # to queries, keys and values of all heads, in one product
     join: eqx.nn.Linear
     widen: eqx.nn.Linear
     narrow: eqx.nn.Linear
     heads: int = eqx.field(static=True)
 
     def __init__(self, sizes: Sizes, key: Array):
-        keys = jax.random.split(key, 8)
+        keys = jax.random.split(key, 6)
         token, attention = 2 * sizes.embedding, sizes.heads * sizes.head_size
         joined = token + sizes.embedding
         self.bits_before_attention = _linear(1, sizes.embedding, keys[0])
         self.bits_before_perceptron = _linear(1, sizes.embedding, keys[1])
         self.norm_attention = eqx.nn.LayerNorm(joined, dtype=jnp.float32)
         self.norm_perceptron = eqx.nn.LayerNorm(joined, dtype=jnp.float32)
-        self.query = _linear(joined, attention, keys[2])
-        self.key = _linear(joined, attention, keys[3])
-        self.value = _linear(joined, attention, keys[4])
-        self.join = _linear(attention, token, keys[5])
-        self.widen = _linear(joined, sizes.hidden, keys[6])
-        self.narrow = _linear(sizes.hidden, token, keys[7])
+        self.project = _linear(joined, 3 * attention, keys[2])
+        self.join = _linear(attention, token, keys[3])
+        self.widen = _linear(joined, sizes.hidden, keys[4])
+        self.narrow = _linear(sizes.hidden, token, keys[5])
         self.heads = sizes.heads
 
     def __call__(self, tokens: Array, bits: Array) -> Array:
@@ -75,11 +71,10 @@ class Block(eqx.Module):
         return tokens + jax.vmap(self.narrow)(jax.nn.gelu(jax.vmap(self.widen)(x)))
 
     def _attend(self, x: Array) -> Array:
-        def split(layer: eqx.nn.Linear) -> Array:
-            return jax.vmap(layer)(x).reshape(len(x), self.heads, -1)
-
-        query, key = jax.nn.elu(split(self.query)) + 1.0, jax.nn.elu(split(self.key)) + 1.0
-        memory = jnp.einsum("thk,thv->hkv", key, split(self.value))
+        projected = jax.vmap(self.project)(x).reshape(len(x), 3, self.heads, -1)
+        query, key, value = jnp.moveaxis(projected, 1, 0)
+        query, key = jax.nn.elu(query) + 1.0, jax.nn.elu(key) + 1.0
+        memory = jnp.einsum("thk,thv->hkv", key, value)
         attended = jnp.einsum("thk,hkv->thv", query, memory)
         total = jnp.einsum("thk,hk->th", query, key.sum(axis=0))
         return (attended / (total[..., None] + 1e-6)).reshape(len(x), -1)
