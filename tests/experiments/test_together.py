@@ -22,7 +22,7 @@ def brief(monkeypatch):
 
 def test_a_stack_stores_each_fit_under_its_own_task(brief, tmp_path):
     problems = [Spec("linear-gaussian", 4, 200, seed, "standardised") for seed in range(3)]
-    tasks = fit_tasks(problems, ["exact", "dag-gflownet"], quick=True)
+    tasks = fit_tasks(problems, ["exact", "dag-gflownet", "dag-gflownet-chains"], quick=True)
     stackable = [task for task in tasks if can_be_stacked(task)]
     assert [task.arguments["method"] for task in stackable] == ["dag-gflownet"] * 3
 

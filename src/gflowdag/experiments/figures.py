@@ -25,6 +25,7 @@ COLOURS = {
     "bcd-nets": "#98df8a",
     "dag-gflownet-paper": "#ed665d",
     "dag-gflownet": "#b2182b",
+    "dag-gflownet-chains": "#e7969c",
     "order-gflownet": "#7b3294",
     "order-mcmc": "#1f4e79",
     "plain-policy": "#bbbbbb",

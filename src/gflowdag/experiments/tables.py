@@ -78,6 +78,11 @@ def had_budget(rows: Frame) -> bool:
     return bool("options" in rows and rows["options"].str.contains("budget=").any())
 
 
+def budget(rows: Frame) -> float:
+    """Seconds that ended the training of these fits, of the whole stack where they were trained together."""
+    return float(rows["options"].str.extract(r"budget=([\d.]+)", expand=False).astype(float).median())
+
+
 def size_of(rows: Frame) -> str:
     """What was run for one line of a table: size, data sets, seconds and iterations of one fit."""
     count = rows["problem"].nunique()

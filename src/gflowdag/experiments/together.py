@@ -41,8 +41,9 @@ class PlannedFit(NamedTuple):
 
 
 def can_be_stacked(task: Task) -> bool:
-    """Whether the task is a fit of a DAG-GFlowNet, by whichever recipe."""
-    return isinstance(_estimator(task), DAGGFlowNet)
+    """Whether the task is a fit of a DAG-GFlowNet that learns by itself, not from Markov chains."""
+    estimator = _estimator(task)
+    return isinstance(estimator, DAGGFlowNet) and estimator.preset != "chains"
 
 
 def run_stacked(fits: Sequence[PlannedFit], progress: Progress = silent) -> None:
