@@ -10,20 +10,24 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import jaxprs_in_params
 
 from gflowdag.bench.compilation import compilation_seconds
-from gflowdag.bench.samplers import SAMPLERS
+from gflowdag.bench.samplers import SAMPLERS, Draw, num_drawn
 from gflowdag.estimators.order_gflownet import order_space
 from gflowdag.experiments import problems
 from gflowdag.gflownet import edges
+from gflowdag.gflownet.edge_cloning import EdgeCloning
 from gflowdag.gflownet.edge_learner import EdgeLearner
 from gflowdag.gflownet.edge_policy import default_width
 from gflowdag.gflownet.linear_transformer import Sizes
 from gflowdag.gflownet.order_learner import OrderLearner
 from gflowdag.gflownet.order_policy import NUM_FEATURES
 from gflowdag.gflownet.paper_learner import PaperLearner
+from gflowdag.gflownet.rollout import sample_dags
 from gflowdag.gflownet.trainer import train
+from gflowdag.graph.random import erdos_renyi
 from gflowdag.score import Score, make_score
 from gflowdag.score.order_problem import order_problem
 from harness import Options, Row, case, in_double_precision
@@ -136,7 +140,43 @@ def _paper_training(score: Score, batch: int, seconds: float) -> Row:
     return {"iterations_per_s": rate, "gflops": 1e-9 * rate * passes * _edge_pass(learner)}
 
 
-def _edge_pass(learner: EdgeLearner | PaperLearner) -> float:
+def _chains_training(score: Score, batch: int, seconds: float) -> Row:
+    d, rng = score.num_variables, np.random.default_rng(0)
+    graphs = np.stack([erdos_renyi(d, d * (d - 1) / 8, rng) for _ in range(1000)])  # as dense as a posterior
+    learner = EdgeCloning(
+        edges.edge_space(score),
+        jnp.asarray(graphs, bool),
+        jnp.zeros(len(graphs), jnp.float64),
+        batch_size=batch,
+        width=default_width(d),
+    )
+    rate = training_rate(learner, seconds)["iterations_per_s"]
+    return {"iterations_per_s": rate, "gflops": 1e-9 * rate * batch * _GRADIENT * _edge_pass(learner)}
+
+
+def _order_sampling(score: Score, batch: int, seconds: float) -> Row:
+    rate = drawing_rate(SAMPLERS["order-gflownet"](score, 0), seconds)
+    d = score.num_variables
+    learner = OrderLearner(order_space(score, order_problem(score, seed=0)))
+    one = product_operations(_fresh_policy(learner), jnp.zeros((d, NUM_FEATURES), jnp.float32))
+    return {"dags_per_s": rate, "gflops": 1e-9 * rate * d * one}
+
+
+def _edge_sampling(score: Score, batch: int, seconds: float) -> Row:
+    learner = EdgeLearner(edges.edge_space(score), width=default_width(score.num_variables))
+    policy, count = _fresh_policy(learner), num_drawn()
+    num_edges: list[float] = []
+
+    def draw() -> int:
+        num_edges.append(float(sample_dags(learner.space, policy, jax.random.key(0), count).num_steps.mean()))
+        return count
+
+    rate = drawing_rate(draw, seconds)
+    gflops = 1e-9 * rate * (num_edges[0] + 1.0) * _edge_pass(learner)
+    return {"dags_per_s": rate, "edges": num_edges[0], "gflops": gflops}
+
+
+def _edge_pass(learner: EdgeLearner | EdgeCloning | PaperLearner) -> float:
     observation = edges.observe(learner.space, edges.start(learner.space), jnp.ones((), jnp.float32))
     return product_operations(_fresh_policy(learner), observation)
 
@@ -145,14 +185,18 @@ def _fresh_policy(learner: Any) -> Any:
     return learner.init(jax.random.key(0))[0]
 
 
-def _sampling(method: str) -> Measurement:
+def drawing_rate(draw: Draw, seconds: float) -> float:
+    """Graphs per second over at least so many seconds."""
+    draw()  # compiles
+    drawn, begun = 0, time.perf_counter()
+    while time.perf_counter() < begun + seconds:
+        drawn += draw()
+    return drawn / (time.perf_counter() - begun)
+
+
+def _chain_sampling(method: str) -> Measurement:
     def measure(score: Score, batch: int, seconds: float) -> Row:
-        draw = SAMPLERS[method](score, 0)
-        draw()  # compiles
-        drawn, begun = 0, time.perf_counter()
-        while time.perf_counter() < begun + seconds:
-            drawn += draw()
-        return {"dags_per_s": drawn / (time.perf_counter() - begun)}
+        return {"dags_per_s": drawing_rate(SAMPLERS[method](score, 0), seconds)}
 
     return measure
 
@@ -171,10 +215,11 @@ LOOPS = {
     "paper-5": Loop(_paper_training, 5, 32),
     "paper-20": Loop(_paper_training, 20, 32),
     "order-20-large": Loop(_order_training, 20, 4096),
-    "order-sampling-20": Loop(_sampling("order-gflownet"), 20, 1000),
-    "fast-sampling-20": Loop(_sampling("dag-gflownet"), 20, 1000),
-    "order-mcmc-20": Loop(_sampling("order-mcmc"), 20, 250),
-    "mc3-20": Loop(_sampling("mc3"), 20, 250),
+    "chains-20": Loop(_chains_training, 20, 2048),
+    "order-sampling-20": Loop(_order_sampling, 20, 1000),
+    "fast-sampling-20": Loop(_edge_sampling, 20, 1000),
+    "order-mcmc-20": Loop(_chain_sampling("order-mcmc"), 20, 250),
+    "mc3-20": Loop(_chain_sampling("mc3"), 20, 250),
 }
 
 

@@ -70,7 +70,7 @@ def _order_gflownet(score: Score, seed: int) -> Draw:
     problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
     space = order_space(score, problem)
     policy, _ = OrderLearner(space).init(jax.random.key(seed))
-    count = _num_drawn()
+    count = num_drawn()
 
     def draw() -> int:
         orders, _, _ = sample_orders(space, policy, jax.random.key(seed), count, 1)
@@ -89,11 +89,11 @@ def _dag_gflownet(score: Score, seed: int) -> Draw:
     policy, _ = EdgeLearner(space, batch_size=128, width=default_width(score.num_variables)).init(
         jax.random.key(seed)
     )
-    key, count = jax.random.key(seed), _num_drawn()
+    key, count = jax.random.key(seed), num_drawn()
     return lambda: len(np.asarray(sample_dags(space, policy, key, count).adjacency))
 
 
-def _num_drawn() -> int:
+def num_drawn() -> int:
     """Graphs that a policy draws at once."""
     return _BATCH if jax.default_backend() == "cpu" else _GPU_BATCHES * _BATCH
 
