@@ -6,7 +6,7 @@ half as long as the paper's; otherwise the number is shown and nothing is conclu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from scipy.stats import binomtest
@@ -116,7 +116,19 @@ def _dibs_cycles(tables: Tables) -> Finding:
         f"{paper_numbers.DIBS_CYCLIC:.2%} would be as far off in {particles:,} particles with probability "
         f"{test.pvalue:.2g}"
     )
+    elsewhere = [f"{share:.1%} in {study}, {data}" for study, data, share in _cyclic_shares(tables)]
+    if elsewhere:
+        why += f"; the share depends on the data: {', '.join(elsewhere)}"
     return Finding(f"{cyclic} of {particles:,} particles", bool(test.pvalue > 0.05), rows, why)
+
+
+def _cyclic_shares(tables: Tables) -> Iterator[tuple[str, str, float]]:
+    """Mean share of cyclic particles in the simulated studies, by scaling."""
+    for study in ("small-graphs", "lingauss20"):
+        if study in tables and "cyclic_fraction" in tables[study]:
+            rows = tables[study][tables[study]["method"] == "dibs"]
+            for data, shares in rows.groupby("scaling", sort=False)["cyclic_fraction"]:
+                yield study, str(data), float(shares.mean())
 
 
 def _bcd_concentration(tables: Tables) -> Finding:

@@ -62,7 +62,7 @@ def save(figure: Figure, path: Path) -> Path:
 def boxes(
     axes: Axes, values: Mapping[str, Sequence[float]], *, name: Callable[[str], str], title: str
 ) -> None:
-    """One horizontal box per method, all values as points, the first method on top."""
+    """One horizontal box per method, the first on top; a line without a box where there are no values."""
     methods = list(values)
     drawn = axes.boxplot(
         [list(values[method]) for method in methods],
@@ -75,8 +75,9 @@ def boxes(
     for patch, method in zip(drawn["boxes"], methods, strict=True):
         patch.set(facecolor=COLOURS[method], alpha=0.8)
     axes.invert_yaxis()
+    axes.locator_params(axis="x", nbins=4)
     axes.grid(axis="x", linewidth=0.4)
-    axes.set_title(title)
+    axes.set_title(title, fontsize=10)
 
 
 def curves(axes: Axes, table: Frame, x: str, y: str, *, name: Callable[[str], str]) -> None:

@@ -61,7 +61,7 @@ def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
             name = partial(drawn_label, rows=fits)
             figures.curves(cell, fits.dropna(subset=[column]), "num_rows", column, name=name)
         cell.set(xscale="log", xlabel="rows", title=title)
-    axes[0, 0].legend(fontsize=6)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return [figures.save(figure, folder / "limitations.png")]
 
 

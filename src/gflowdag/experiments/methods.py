@@ -30,10 +30,10 @@ class Method(NamedTuple):
 
 
 _REMEDIES = "gflowdag.experiments.remedies:PartlyRemedied"
-_TRAINED_BRIEFLY = {"budget": 20.0, "batch_size": 32, "num_weighted": 1000, "num_witnesses": 0}
+_TRAINED_BRIEFLY = {"budget": 10.0, "batch_size": 32, "num_weighted": 1000, "num_witnesses": 0}
 # No witnesses: their question, what a policy never draws, is answered by the exact posterior here.
 # No more graphs than are returned: 10,000 of 20 variables would keep the paper's network busy for hours.
-_FEW_GRAPHS = {"num_weighted": 100, "sampling_batch": 100, "num_witnesses": 0}
+_FEW_GRAPHS = {"num_samples": 50, "num_weighted": 50, "sampling_batch": 50, "num_witnesses": 0}
 # Up to a dozen variables the presets' own numbers of iterations; beyond, what a GPU does in some minutes.
 _ONE_STACK = {13: 150.0}
 
@@ -95,7 +95,7 @@ METHODS: dict[str, Method] = {
     "dag-gflownet-paper": Method(
         "DAG-GFlowNet (paper)",
         "dag-gflownet",
-        quick={"preset": "paper", "budget": 5.0, "num_samples": 100, **_FEW_GRAPHS},
+        quick={"preset": "paper", "budget": 5.0, **_FEW_GRAPHS},
         full={"preset": "paper", "num_weighted": 1000, "sampling_batch": 500, "num_witnesses": 0},
         large={"batch_size": 16, "num_samples": 200, "num_weighted": 200, "sampling_batch": 200},
         budgets=_ONE_STACK,
@@ -108,7 +108,7 @@ METHODS: dict[str, Method] = {
         full={"preset": "fast", "num_witnesses": 0},
         large={"batch_size": 32, "num_weighted": 1000},
         budgets=_ONE_STACK,
-        quick_large={"batch_size": 4, "num_samples": 100, **_FEW_GRAPHS},
+        quick_large={"budget": 5.0, "batch_size": 2, **_FEW_GRAPHS, "num_samples": 10, "num_weighted": 10},
     ),
     "dag-gflownet-chains": Method(
         "DAG-GFlowNet (chains)",
@@ -119,18 +119,15 @@ METHODS: dict[str, Method] = {
             "chain_steps": 300,
             "iterations": 100,
             "batch_size": 256,
-            "num_weighted": 1000,
-            "num_witnesses": 0,
+            **_FEW_GRAPHS,
         },
         full={"preset": "chains", "num_witnesses": 0},
-        large={"num_chains": 8, "num_weighted": 1000},
-        quick_large={"num_chains": 2, "chain_steps": 30, "iterations": 20, "num_samples": 100, **_FEW_GRAPHS},
     ),
     "order-gflownet": Method(
         "Order GFlowNet",
         "order-gflownet",
-        quick={"iterations": 100},
-        quick_large={"iterations": 20, "chain_steps": 60, "num_chains": 4},
+        quick={"iterations": 50},
+        quick_large={"iterations": 10, "chain_steps": 60, "num_chains": 4, "num_candidates": 10},
     ),
     "order-mcmc": Method(
         "Order MCMC",
@@ -170,8 +167,6 @@ OF_THE_PAPER = (
     "dag-gflownet-paper",
 )
 OURS = ("dag-gflownet", "order-gflownet", "order-mcmc")
-# What the library recommends in place of `fast` for more than a dozen variables.
-OURS_LARGE = ("dag-gflownet", "dag-gflownet-chains", "order-gflownet", "order-mcmc")
 WITH_INTERVENTIONS = tuple(
     name for name in ("exact", *OF_THE_PAPER, *OURS) if METHODS[name].uses_interventions
 )

@@ -148,7 +148,7 @@ def _alignment_heading(alignment: str, num_edges: int) -> str:
     words = {
         "by name": f"Graph of {num_edges} edges, **aligned by name**:",
         "by position": f"Graph of {num_edges} edges **in alphabetical order, read in the order of the data's "
-        "columns** (see the findings below):",
+        "columns** (finding 2):",
     }
     return words[alignment] + "\n\n"
 

@@ -74,6 +74,8 @@ def _correlations(points: Frame, fits: Frame) -> Frame:
             row[f"{feature}_r"] = np.corrcoef(part["exact"], part["estimate"])[0, 1]
             row[f"{feature}_max_error"] = (part["exact"] - part["estimate"]).abs().max()
         row |= {name: mine[name].median() for name in ("ess", "iterations") if name in mine}
+        if "cyclic_fraction" in mine:
+            row["cyclic_fraction"] = mine["cyclic_fraction"].mean()
         rows.append(row | {"size": mine["size"].iloc[0], "run": size_of(mine)})
     return pd.DataFrame(rows)
 
@@ -91,7 +93,7 @@ def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
         exact = [results.all_graphs(row) for row in rows]
         for cell, (feature, words) in zip(line, FEATURES.items(), strict=True):
             plot.against_exact(estimates, exact, feature=feature, ax=cell)  # type: ignore[arg-type]
-            cell.set_title(f"{drawn_label(method, fits)}: {words}", fontsize=9)
+            cell.set_title(f"{drawn_label(method, fits)}\n{words}", fontsize=9)
     return [figures.save(figure, folder / "small-graphs.png")]
 
 
