@@ -237,7 +237,7 @@ def _first_of_each(held_out: Frame) -> list[dict[str, Any]]:
 
 def experiment(d: int) -> Experiment:
     """The experiment on networks of `d` variables."""
-    # `chains` is what the library recommends beside `fast` for 20 variables; at 50 its 128 chains take too long.
+    # `chains` is what the library recommends for 20 variables; at 50 its 128 chains take too long.
     methods = (*OF_THE_PAPER, "dag-gflownet-chains", *OURS) if d == 20 else (*OF_THE_PAPER, *OURS)
     return Experiment(
         name=study(d),
