@@ -1,6 +1,6 @@
 """Measure the seconds and the memory that `gflowdag check` estimates (`gflowdag/estimators/cost.py`).
 
-    python benchmarks/costs.py costs.json [METHOD …]
+    python benchmarks/costs.py costs.json [METHOD … or SIZE …]
 
 One process for each fit, so that compilation and the peak of memory are its own. A fit is run at two small
 shares of its default length and extended by a straight line. Seconds are those of the processor, so that a
@@ -83,9 +83,11 @@ def measure(method: str, num_variables: int) -> dict[str, Any]:
     }
 
 
-def main(output: Path, methods: list[str]) -> None:
+def main(output: Path, chosen: list[str]) -> None:
     rows = []
-    for num_variables in SIZES:
+    sizes = [int(word) for word in chosen if word.isdecimal()]
+    methods = [word for word in chosen if not word.isdecimal()]
+    for num_variables in sizes or SIZES:
         for method in methods or LENGTHS:
             rows.append(measure(method, num_variables))
             print(rows[-1], flush=True)
