@@ -91,7 +91,25 @@ def section(tables: Tables) -> str:
         "policy parametrised for large differences of scores. Both exist here. The rows *Edge-wise* share "
         "one trainer and one network and differ in nothing but the remedies: *no remedy* has neither, "
         f"*DAG-GFlowNet (fast)* both. Linear-Gaussian networks of {NUM_VARIABLES} variables with as many "
-        "expected edges, standardised, so that the posterior is known exactly.\n\n" + markdown(rows)
+        "expected edges, standardised, so that the posterior is known exactly.\n\n"
+        + _answer(tables["limitations"])
+        + markdown(rows)
+    )
+
+
+def _answer(fits: Frame) -> str:
+    """What becomes of each method from the fewest rows to the most, in one sentence; full-size rows alone."""
+    fits = fits[(fits["size"] == "full") & (fits["method"] != "exact")]
+    medians = fits.pivot_table(
+        index="method", columns="num_rows", values="edge_r", aggfunc="median", sort=False
+    ).dropna()
+    if medians.empty or len(medians.columns) < 2:
+        return ""
+    few, many = medians.columns.min(), medians.columns.max()
+    changes = [f"{label(str(m))} {r[few]:.3f} → {r[many]:.3f}" for m, r in medians.iterrows()]
+    return (
+        f"**The answer in one line**, median correlation with the exact posterior at {few:,} and at {many:,} "
+        f"rows: {'; '.join(changes)}.\n\n"
     )
 
 
