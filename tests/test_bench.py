@@ -327,5 +327,6 @@ def test_tables_and_figure_show_every_kind(tmp_path: Path) -> None:
         Console(file=stream, width=200).print(tables.rich_table(grid))
         assert tables.markdown(grid).count("\n") == len(grid.rows) + 1
     assert "–" in stream.getvalue()  # DiBS did not arrive
+    assert [line[2] for line in grids[1].rows] == ["exact", "mc3", "dibs"]  # whichever was measured first
     figure.draw(rows, tmp_path / "bench.png")
     assert (tmp_path / "bench.png").stat().st_size > 10_000

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gflowdag.bench.ladders import METHODS
 from gflowdag.bench.measure import GOALS
 from gflowdag.bench.results import Row
+from gflowdag.bench.tasks import SUBJECTS
 from gflowdag.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SMALLEST_ERROR = 1e-3  # smaller ones are drawn here: exact has none
-_SUBJECTS = (*METHODS, "sumu", "plain", "bge", "bdeu")
 # Kind, figure, axis of the abscissa, title.
 _PANELS = (
     ("sampling", "dags_per_s", "num_variables", "DAGs drawn per second"),
@@ -78,4 +77,4 @@ def _colour(subject: str) -> Any:
     """The same colour in every panel; grey for what a file of a stranger may name."""
     from matplotlib import colormaps
 
-    return colormaps["tab20"](_SUBJECTS.index(subject)) if subject in _SUBJECTS else "grey"
+    return colormaps["tab20"](SUBJECTS.index(subject)) if subject in SUBJECTS else "grey"

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from gflowdag.bench.ratios import Change, Ratio, to_baseline
 from gflowdag.bench.results import Results, Row
-from gflowdag.bench.tasks import BASELINE, KINDS
+from gflowdag.bench.tasks import BASELINE, KINDS, SUBJECTS
 
 
 class _Shown(NamedTuple):
@@ -130,7 +130,7 @@ def _grid(kind: str, rows: Sequence[Row], baseline: str) -> Grid:
     for figure in shown.figures:
         columns += [_HEADINGS[figure], *(["×"] if figure in shown.compared else [])]
     lines = []
-    for row in sorted(rows, key=lambda row: (row["num_variables"], row["num_rows"])):
+    for row in sorted(rows, key=_place):
         cells = [str(row["num_variables"]), f"{row['num_rows']:,}", row["subject"]]
         for figure in shown.figures:
             cells.append(number(row.get(figure)))
@@ -138,6 +138,13 @@ def _grid(kind: str, rows: Sequence[Row], baseline: str) -> Grid:
                 cells.append(_ratio(to_baseline(rows, row, figure, baseline)))
         lines.append((*cells, *(number(row.get(name)) for name, _ in more)))
     return Grid(shown.title, (*columns, *(heading for _, heading in more)), lines)
+
+
+def _place(row: Row) -> tuple[int, int, int]:
+    """Where a row stands: by size, then by subject; what a file of a stranger may name comes last."""
+    subject = row["subject"]
+    place = SUBJECTS.index(subject) if subject in SUBJECTS else len(SUBJECTS)
+    return row["num_variables"], row["num_rows"], place
 
 
 def _ratio(ratio: Ratio | None) -> str:

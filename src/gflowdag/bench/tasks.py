@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gflowdag.bench.ladders import is_installed
+from gflowdag.bench.ladders import METHODS, is_installed
 from gflowdag.exact import MAX_VARIABLES
 
 KINDS = ("exact", "quality", "sampling", "scores", "variables", "rows")
@@ -17,6 +17,7 @@ _MANY_ROWS = (100, 10_000, 1_000_000)
 _ROWS_AT = 11  # variables of the tables that grow in length
 _SAMPLERS = ("exact", "mc3", "order-mcmc", "order-gflownet", "dag-gflownet")
 _SCORES = ("plain", "bge", "bdeu")
+SUBJECTS = (*METHODS, "sumu", *_SCORES)  # all that a row may be about, in the order of tables and colours
 
 
 class Task(NamedTuple):
