@@ -53,16 +53,6 @@ def test_a_share_of_particles_is_judged_by_its_chance(particles: int, cyclic: in
     assert next(row["verdict"] for row in rows if "cycle" in row["claim"]) == expected
 
 
-@pytest.mark.parametrize(("crowded", "expected"), [(4, "holds"), (6, "does not hold")])
-def test_one_graph_for_each_class_is_asked_of_nearly_all_classes(crowded: int, expected: str):
-    coverage = pd.DataFrame(
-        {"method": "dibs", "size": "full", "log_score": -12_700.0, "num_graphs": [1] * 100}
-    )
-    coverage.loc[: crowded - 1, "num_graphs"] = 2  # of 100 classes
-    rows = claims_table({"sachs-coverage": coverage})
-    assert next(row["verdict"] for row in rows if "one DAG per class" in row["claim"]) == expected
-
-
 @pytest.mark.parametrize(
     ("raw", "standardised", "expected"),
     [(0.977, 0.9992, "holds"), (0.977, 0.998, "does not hold"), (0.95, 0.9992, "does not hold")],
