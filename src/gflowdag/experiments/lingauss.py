@@ -160,7 +160,11 @@ def _convergence(fits: Frame) -> str:
     if chains.empty or "r_hat" not in chains:
         return "not computed yet"
     low, high = chains["r_hat"].min(), chains["r_hat"].max()
-    return f"R-hat {low:.2f} to {high:.2f}, {size_of(chains)}"
+    missing = fits["problem"].nunique() - chains["problem"].nunique()
+    return (
+        f"R-hat {low:.2f} to {high:.2f}, at {chains['size'].iloc[0]} size, on {chains['problem'].nunique()} "
+        f"tables of data" + (f"; {missing} more have no reference yet" if missing else "")
+    )
 
 
 def _training(fits: Frame, d: int) -> list[str]:
