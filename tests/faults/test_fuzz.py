@@ -187,5 +187,5 @@ def test_damaged_files_are_read_or_refused(door: str, good: dict[str, bytes], tm
 def test_a_hundred_thousand_damaged_files_are_read_or_refused(
     door: str, good: dict[str, bytes], tmp_path: Path
 ) -> None:
-    # Reports take a tenth of a second each; the other seven doors share what is left of the 100,000.
+    # Reports take a tenth of a second each: the other doors make up for them.
     _knock_often(door, good, tmp_path, range(1000, 3000 if door in SLOW_DOORS else 15_000))
