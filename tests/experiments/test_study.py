@@ -49,6 +49,12 @@ def slow_square(folder: Path, number: int, log: str) -> dict[str, int]:
     return row
 
 
+def count_cores(folder: Path) -> dict[str, int]:
+    import joblib
+
+    return {"cores": joblib.effective_n_jobs(-1)}
+
+
 def _fatal_task(number: int) -> Task:
     return Task(f"fatal-{number}", f"{fatal.__module__}:fatal", {"number": number})
 
@@ -101,6 +107,14 @@ def test_workers_on_this_machine_give_the_same_rows(tmp_path: Path, monkeypatch)
     rows = run_tasks(_tasks(log, [1, 2, 3]), tmp_path, jobs=2)
     assert [row["square"] for row in rows] == [1, 4, 9]
     assert os.getpid() not in {row["pid"] for row in rows}
+
+
+def test_workers_start_no_workers_of_their_own(tmp_path: Path, monkeypatch) -> None:
+    # Idle children keep a worker that joblib replaces from ending, for the five minutes of their patience.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "4")
+    tasks = [Task(f"count-{n}", "test_study:count_cores", {}) for n in range(2)]
+    assert [row["cores"] for row in run_tasks(tasks, tmp_path, jobs=2)] == [1, 1]
 
 
 def test_a_task_whose_process_was_killed_is_run_again(tmp_path: Path, monkeypatch) -> None:

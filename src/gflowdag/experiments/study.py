@@ -13,6 +13,7 @@ import json
 import os
 import time
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -23,8 +24,11 @@ from gflowdag.files import plain, write_json
 from gflowdag.progress import Progress, silent
 
 _MAX_DEATHS = 3  # of workers, before the tasks that are left count as failed
-# Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once.
+# Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once. Nor do
+# they start workers of their own: joblib replaces a worker that has grown (compiled programs stay), and one
+# with idle children would take minutes to end.
 _SHARING = {
+    "LOKY_MAX_CPU_COUNT": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -151,9 +155,11 @@ def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[st
     before = {name: os.environ.get(name) for name in _SHARING}
     os.environ.update(_SHARING)  # inherited by the spawned workers
     try:
-        calls = (delayed(run_task)(task, folder) for task in tasks)
-        for name in Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls):
-            yield str(name)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "A worker stopped")  # one that had grown
+            calls = (delayed(run_task)(task, folder) for task in tasks)
+            for name in Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls):
+                yield str(name)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
