@@ -1,6 +1,6 @@
 """DAG-GFlowNet: speed of training and sampling, and memory.
 
-Options of both cases: `d=N`; `batch=N` (cost); `iterations=N` or `budget=SECONDS` (sampling).
+Options of both cases: `d=N`; `batch=N` (cost); `iterations=N` or `budget=SECONDS`, `lanes=N,N` (sampling).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gflowdag.gflownet.trainer import train
 from gflowdag.precision import double_precision
 from gflowdag.progress import silent
 from gflowdag.score import make_score
-from harness import Options, Row, case
+from harness import Options, Row, case, in_double_precision
 
 
 @case
@@ -38,7 +38,7 @@ def dag_gflownet_cost(options: Options) -> Iterator[Row]:
 def dag_gflownet_sampling(options: Options) -> Iterator[Row]:
     """DAGs drawn in a second from policies that have learnt, standardised data."""
     for d in edge_rows.sizes(options, (5,), (5, 20)):
-        yield _sampling(d, options)
+        yield from in_double_precision(_sampling, d, options)
 
 
 @double_precision
@@ -66,9 +66,11 @@ def _cost(d: int, options: Options) -> Row:
     }
 
 
-@double_precision
-def _sampling(d: int, options: Options) -> Row:
-    """Sampling speed of a policy that has learnt: by `fast` up to a dozen variables, else from chains."""
+def _sampling(d: int, options: Options) -> Iterator[Row]:
+    """Sampling speed of a policy that has learnt: by `fast` up to a dozen variables, else from chains.
+
+    With `lanes`, once for each number of trajectories side by side, and five graphs a lane.
+    """
     score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
     estimator = DAGGFlowNet(preset="fast" if d <= 12 else "chains", num_chains=4 if options.quick else 128)
     preset = estimator._preset(d)
@@ -82,13 +84,18 @@ def _sampling(d: int, options: Options) -> Row:
         **edge_rows.length(options, preset.iterations),
         options=preset.options,
     )
-    speed = _sampling_speed(learner.space, trained.params, 5000)
-    return {"d": d, "preset": estimator.preset, "iterations": trained.iterations, **speed}
+    learnt = {"d": d, "preset": estimator.preset, "iterations": trained.iterations}
+    if "lanes" not in options.extra:
+        yield learnt | _sampling_speed(learner.space, trained.params, 5000)
+        return
+    for lanes in map(int, options.extra["lanes"].split(",")):
+        speed = _sampling_speed(learner.space, trained.params, 5 * lanes, lanes)
+        yield learnt | {"lanes": lanes} | speed
 
 
-def _sampling_speed(space: EdgeSpace, policy: Policy, count: int) -> Row:
-    """Speed of drawing `count` graphs at once, as the estimator does."""
-    draw = eqx.Partial(sample_dags, space, policy, num_samples=count)
+def _sampling_speed(space: EdgeSpace, policy: Policy, count: int, lanes: int | None = None) -> Row:
+    """Speed of drawing `count` graphs at once, as the estimator does; by default with its lanes too."""
+    draw = eqx.Partial(sample_dags, space, policy, num_samples=count, batch=lanes)
     draw(jax.random.key(1))  # compiles
     started = time.perf_counter()
     samples = draw(jax.random.key(2))
