@@ -8,12 +8,14 @@ from gflowdag.experiments.claims import claims_table
 CLAIM = "Best class: MC3 above DAG-GFlowNet above Gadget"
 
 
-def verdict(*, size: str, iterations: int) -> str:
-    scores = {"mc3": -1.0, "dag-gflownet-paper": -2.0, "gadget": -3.0}
+def verdict(*, size: str, iterations: int, ess: float = 0.01) -> str:
+    """With the paper's recipe at so many iterations, and another one of that effective sample size."""
+    scores = {"mc3": -1.0, "dag-gflownet-paper": -2.0, "gadget": -3.0, "dag-gflownet": -3.5}
     coverage = pd.DataFrame(
         {"method": list(scores), "log_score": list(scores.values()), "size": size, "iterations": iterations}
     )
-    rows = claims_table({"sachs-coverage": coverage})
+    classes = coverage.assign(ess=[1.0, 0.01, 1.0, ess])
+    rows = claims_table({"sachs-coverage": coverage, "sachs-classes": classes})
     return next(row["verdict"] for row in rows if row["claim"] == CLAIM)
 
 
@@ -28,6 +30,20 @@ def verdict(*, size: str, iterations: int) -> str:
 )
 def test_a_claim_is_decided_by_rows_of_the_papers_size_alone(size: str, iterations: int, expected: str):
     assert verdict(size=size, iterations=iterations) == expected
+
+
+def test_another_recipe_speaks_only_if_it_has_learnt_and_the_papers_was_cut_short():
+    judged = {
+        (iterations, ess): verdict(size="full", iterations=iterations, ess=ess)
+        for iterations in (4_321, 100_000)
+        for ess in (0.01, 0.9)
+    }
+    assert judged == {
+        (4_321, 0.01): "not decided: 4,321 of the paper's 100,000 iterations",
+        (4_321, 0.9): "does not hold, judged by DAG-GFlowNet (fast)",
+        (100_000, 0.01): "holds",
+        (100_000, 0.9): "holds",
+    }
 
 
 def test_a_claim_without_rows_stays_open():
