@@ -55,6 +55,12 @@ def count_cores(folder: Path) -> dict[str, int]:
     return {"cores": joblib.effective_n_jobs(-1)}
 
 
+def tolerated_growth(folder: Path) -> dict[str, int]:
+    from joblib.externals.loky import process_executor
+
+    return {"bytes": process_executor._MAX_MEMORY_LEAK_SIZE}
+
+
 def _fatal_task(number: int) -> Task:
     return Task(f"fatal-{number}", f"{fatal.__module__}:fatal", {"number": number})
 
@@ -110,11 +116,20 @@ def test_workers_on_this_machine_give_the_same_rows(tmp_path: Path, monkeypatch)
 
 
 def test_workers_start_no_workers_of_their_own(tmp_path: Path, monkeypatch) -> None:
-    # Idle children keep a worker that joblib replaces from ending, for the five minutes of their patience.
+    # Idle children keep a worker from ending, for the five minutes of their patience.
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "4")
     tasks = [Task(f"count-{n}", "test_study:count_cores", {}) for n in range(2)]
     assert [row["cores"] for row in run_tasks(tasks, tmp_path, jobs=2)] == [1, 1]
+
+
+def test_workers_are_not_replaced_for_the_programs_that_they_have_compiled(
+    tmp_path: Path, monkeypatch
+) -> None:
+    # joblib's own limit is 300 MB, which three or four methods exceed.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    tasks = [Task(f"growth-{n}", "test_study:tolerated_growth", {}) for n in range(2)]
+    assert all(row["bytes"] > 1e12 for row in run_tasks(tasks, tmp_path, jobs=2))
 
 
 def test_a_task_whose_process_was_killed_is_run_again(tmp_path: Path, monkeypatch) -> None:

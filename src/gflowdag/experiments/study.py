@@ -11,9 +11,9 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 import time
 import traceback
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -25,8 +25,7 @@ from gflowdag.progress import Progress, silent
 
 _MAX_DEATHS = 3  # of workers, before the tasks that are left count as failed
 # Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once. Nor do
-# they start workers of their own: joblib replaces a worker that has grown (compiled programs stay), and one
-# with idle children would take minutes to end.
+# they start workers of their own: one with idle children would take minutes to end.
 _SHARING = {
     "LOKY_MAX_CPU_COUNT": "1",
     "OMP_NUM_THREADS": "1",
@@ -155,14 +154,25 @@ def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[st
     before = {name: os.environ.get(name) for name in _SHARING}
     os.environ.update(_SHARING)  # inherited by the spawned workers
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A worker stopped")  # one that had grown
-            calls = (delayed(run_task)(task, folder) for task in tasks)
-            for name in Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")(calls):
-                yield str(name)
+        calls = (delayed(run_task)(task, folder) for task in tasks)
+        pool = Parallel(
+            n_jobs=jobs, backend="loky", return_as="generator_unordered", initializer=_keep_compiled_programs
+        )
+        for name in pool(calls):
+            yield str(name)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def _keep_compiled_programs() -> None:
+    """Keep joblib from replacing a worker that has grown by 300 MB, which it takes for a leak.
+
+    Here it is compiled programs that grow, and a new worker would spend its time on compiling them again.
+    """
+    from joblib.externals.loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
 def _on_dask(tasks: Sequence[Task], folder: Path, scheduler: str) -> Iterator[str]:
