@@ -46,6 +46,23 @@ def test_another_recipe_speaks_only_if_it_has_learnt_and_the_papers_was_cut_shor
     }
 
 
+@pytest.mark.parametrize(
+    ("fidelity", "expected"),
+    [
+        (0.996, "holds, judged by DAG-GFlowNet (chains)"),
+        (0.6, "not decided: 29 of the paper's 100,000 iterations"),
+    ],
+)
+def test_a_recipe_with_poor_weights_speaks_if_its_marginals_are_right(fidelity: float, expected: str):
+    methods = ["exact", "mc3", "gadget", "bootstrap-ges", "bootstrap-pc", "dibs", "bcd-nets"]
+    rows = [{"method": name, "e_shd": 30.0, "auroc": 0.8, "edge_r": 0.9, "ess": 1.0} for name in methods]
+    recipe = {"method": "dag-gflownet-chains", "e_shd": 20.0, "auroc": 0.9, "edge_r": fidelity, "ess": 1e-3}
+    papers = recipe | {"method": "dag-gflownet-paper", "edge_r": 0.0, "iterations": 29}
+    table = pd.DataFrame([*rows, recipe, papers]).assign(scaling="raw", size="full")
+    claims = claims_table({"lingauss20": table})
+    assert next(row["verdict"] for row in claims if "d = 20" in row["claim"]) == expected
+
+
 def test_a_claim_without_rows_stays_open():
     rows = claims_table({})
     assert {row["verdict"] for row in rows} == {"not decided"}

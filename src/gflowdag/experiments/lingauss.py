@@ -140,7 +140,8 @@ def section(tables: Tables, *, d: int) -> str:
             if d == 20
             else "order MCMC on the same data, since 50 variables are beyond the exact engine: a reference "
             f"that is an approximation itself ({_convergence(fits)})."
-        ),
+        )
+        + " Where the ESS is small, importance weights vouch for nothing, and the unweighted samples count.",
         *_training(fits, d),
     ]
     for scaling in SCALINGS:
@@ -207,6 +208,7 @@ def _line(method: Any, rows: Frame, d: int, scaling: str) -> dict[str, Any]:
         "paper AUROC": paper("auroc", 3),
         "AUROC, marginals": spread(rows["marginal_auroc"], 3),
         "fidelity: r": spread(column("edge_r"), 4),
+        "r, unweighted samples": spread(column("unweighted_edge_r"), 4),
         "largest error": spread(column("edge_max_error"), 3),
         "ESS": spread(column("ess"), 3),
         "run": size_of(rows),
