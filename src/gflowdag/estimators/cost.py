@@ -2,8 +2,8 @@
 
 The figures of the approximate methods were measured at a few sizes, with default settings, on 100 rows of
 continuous data, compilation included, in seconds of one core (`benchmarks/costs.py`; those of `dag-gflownet`
-beyond 5 variables, and of `bcd-nets` at 20, on two). Between the sizes a power law is drawn, beyond them one that grows
-at least as fast as the table. They say whether to wait for a coffee or for a night, and no more.
+beyond 5 variables, and of `bcd-nets` at 20, on two). Between the sizes a power law is drawn, beyond them one
+that grows at least as fast as the table. They say whether to wait for a coffee or for a night, and no more.
 """
 
 from __future__ import annotations
