@@ -14,6 +14,7 @@ import numpy as np
 from jax.extend.core import jaxprs_in_params
 
 from gflowdag.bench.compilation import compilation_seconds
+from gflowdag.bench.measure import units_per_s
 from gflowdag.bench.samplers import SAMPLERS, Draw, num_drawn
 from gflowdag.estimators.order_gflownet import order_space
 from gflowdag.experiments import problems
@@ -188,10 +189,7 @@ def _fresh_policy(learner: Any) -> Any:
 def drawing_rate(draw: Draw, seconds: float) -> float:
     """Graphs per second over at least so many seconds."""
     draw()  # compiles
-    drawn, begun = 0, time.perf_counter()
-    while time.perf_counter() < begun + seconds:
-        drawn += draw()
-    return drawn / (time.perf_counter() - begun)
+    return units_per_s(draw, seconds)
 
 
 def _chain_sampling(method: str) -> Measurement:

@@ -90,11 +90,11 @@ def scores_per_second(task: Task, references: Path) -> Iterator[Row]:
     parents[:, 0] = False
     local = _plain_bge(d) if task.subject == "plain" else score.local
     local(0, parents[:10])  # compiles
-    row = {"local_per_s": _rate(lambda: len(local(0, parents)))}
+    row = {"local_per_s": units_per_s(lambda: len(local(0, parents)))}
     yield row
     if task.subject != "plain":
         score.dense_table()
-        yield {**row, "table_per_s": _rate(lambda: score.dense_table().size)}
+        yield {**row, "table_per_s": units_per_s(lambda: score.dense_table().size)}
 
 
 Measurement = Callable[[Task, Path], Iterator[Row]]
@@ -140,7 +140,7 @@ def _dags_per_second(task: Task) -> float:
     problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
     draw = SAMPLERS[task.subject](make_score(problem.data), task.seed)
     draw()  # compiles
-    return _rate(draw)
+    return units_per_s(draw)
 
 
 def _score(task: Task) -> Score:
@@ -171,10 +171,10 @@ def _timed(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
     return result, time.perf_counter() - started
 
 
-def _rate(function: Callable[[], int]) -> float:
+def units_per_s(function: Callable[[], int], least_seconds: float = _LEAST_SECONDS) -> float:
     """Units per second of a function that returns how many it did, over calls that take long enough."""
     units, seconds = 0, 0.0
-    while seconds < _LEAST_SECONDS:
+    while seconds < least_seconds:
         done, once = _timed(function)
         units, seconds = units + done, seconds + once
     return units / seconds

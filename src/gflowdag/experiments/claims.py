@@ -121,7 +121,7 @@ def _raw(tables: Tables, study: str) -> Frame:
 
 
 def _small_graphs(tables: Tables) -> Finding:
-    table, gflownets = tables["small-graphs"], ("dag-gflownet-paper", "dag-gflownet", "order-gflownet")
+    table, gflownets = tables["small-graphs"], (PAPERS_RECIPE, "dag-gflownet", "order-gflownet")
     rows = _of(table, "exact", *gflownets)
     correlations = {
         method: " and ".join(
@@ -225,11 +225,11 @@ def _fewer_edges(tables: Tables) -> Finding:
 
 def _variance(tables: Tables) -> Finding:
     rows = _of(_raw(tables, "lingauss50"), *OF_THE_PAPER)
-    if _of(rows, "dag-gflownet-paper")["seed"].nunique() < 3:
+    if _of(rows, PAPERS_RECIPE)["seed"].nunique() < 3:
         raise KeyError("fewer than three data sets")
     spread = rows.groupby("method")["e_shd"].std()
-    gflownet = spread["dag-gflownet-paper"]
-    others = spread.drop("dag-gflownet-paper")
+    gflownet = spread[PAPERS_RECIPE]
+    others = spread.drop(PAPERS_RECIPE)
     ours = f"standard deviation of E-SHD {gflownet:.1f}; the others at most {others.max():.1f}"
     why = (
         f"over {rows['seed'].nunique()} data sets; the most varied of the others is {label(others.idxmax())}"
@@ -239,7 +239,7 @@ def _variance(tables: Tables) -> Finding:
 
 def _even_members(tables: Tables) -> Finding:
     """Judged by the GFlowNets that have learnt the posterior: one that has not says nothing about its law."""
-    table = _of(tables["sachs-classes"], "exact", "dag-gflownet-paper", "dag-gflownet", "order-gflownet")
+    table = _of(tables["sachs-classes"], "exact", PAPERS_RECIPE, "dag-gflownet", "order-gflownet")
     learnt = table[table["ess"] > _LEARNT]
     ours = "; ".join(
         f"{label(row['method'])} p = {row['p_value']:.2g} ({row['class_size']:.0f} members)"
