@@ -4,12 +4,14 @@ import jax
 import numpy as np
 import pytest
 
+from gflowdag.estimators.dag_gflownet import PRESETS
 from gflowdag.experiments import reproduce, together
 from gflowdag.experiments.fits import fit_tasks, load_posterior
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.study import stored_row
 from gflowdag.experiments.together import PlannedFit, can_be_stacked, run_stacked
+from gflowdag.gflownet.trainer import Options
 
 
 @pytest.fixture
@@ -35,6 +37,35 @@ def test_a_stack_stores_each_fit_under_its_own_task(brief, tmp_path):
         # The untrained policy is already near; another data set's edges are off by 0.4 and more.
         exact = fit_exact(problem)
         assert np.abs(policy.edge_probabilities() - exact).to_numpy().max() < 0.25
+
+
+def test_a_killed_stack_goes_on_from_its_checkpoint(brief, tmp_path, monkeypatch):
+    """The same graphs as without the kill, and nothing of the checkpoint is left behind."""
+    options = Options(chunk_seconds=0.0, checkpoint_seconds=0.0)
+    monkeypatch.setitem(PRESETS, "fast", PRESETS["fast"]._replace(options=options))
+    monkeypatch.setattr("gflowdag.estimators.dag_gflownet._FEW", 0)
+    problems = [Spec("linear-gaussian", 4, 200, seed, "standardised") for seed in range(2)]
+    tasks = fit_tasks(problems, ["dag-gflownet"], quick=True)
+    whole, killed = (
+        [PlannedFit(task, tmp_path / folder) for task in tasks] for folder in ("whole", "killed")
+    )
+    run_stacked(whole)
+    steps = []
+
+    def kill(done, total, **_):
+        steps.append(done)
+        if done > 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_stacked(killed, kill)
+    assert not (tmp_path / "killed" / "tasks").exists()
+    run_stacked(killed, lambda done, *_, **__: steps.append(done))
+    assert steps == sorted(set(steps))  # nothing was done twice
+    for problem in problems:
+        same = [load_posterior(fits[0].folder, problem.name, "dag-gflownet") for fits in (whole, killed)]
+        np.testing.assert_array_equal(same[0].samples, same[1].samples)
+    assert not list((tmp_path / "killed" / "stacks").iterdir())
 
 
 def fit_exact(problem: Spec):

@@ -106,6 +106,25 @@ def test_a_budget_run_cools_down_within_its_time():
     assert 1.0 < result.seconds < 2.7
 
 
+def test_of_a_number_and_a_budget_the_first_to_be_over_ends_the_run(tmp_path):
+    learner = Line(jnp.float32(1.0))
+    counted = train(learner, KEY, iterations=20)
+    assert_same(counted.params, train(learner, KEY, iterations=20, budget=60.0).params)
+
+    timed = train(learner, KEY, iterations=10**9, budget=1.0, folder=tmp_path)
+    assert 10 < timed.iterations < 10**9
+    assert timed.seconds < 2.0
+    # It chose its end: neither more time nor a new call moves it.
+    again = train(learner, KEY, iterations=10**9, budget=60.0, folder=tmp_path, resume=True)
+    assert again.iterations == timed.iterations
+    assert_same(timed.params, train(learner, KEY, iterations=timed.iterations).params)
+
+
+def test_training_without_an_end_is_refused():
+    with pytest.raises(TrainingError, match="iterations or a budget"):
+        train(Line(jnp.float32(1.0)), KEY)
+
+
 def test_chunks_of_any_size_use_one_compilation(monkeypatch):
     traced = []
     original = trainer.step

@@ -79,7 +79,7 @@ class DAGGFlowNet(StructureLearner):
         preset: `"fast"` (default), `"paper"`, the network and recipe of the paper, or `"chains"`, maximum
             likelihood on the graphs of Markov chains over orders, for more than a dozen variables.
         iterations: training steps; by default those of the preset.
-        budget: seconds of training instead.
+        budget: seconds of training instead; given with `iterations`, the first of the two ends it.
         objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
             one of `paper`).
         batch_size: trajectories (`fast`), transitions (`paper`) or states (`chains`) in a training step.
@@ -164,7 +164,7 @@ class DAGGFlowNet(StructureLearner):
             trained = train(
                 learner,
                 train_key,
-                iterations=preset.iterations if self.budget is None else None,
+                iterations=self.iterations if self.budget is not None else preset.iterations,
                 budget=self.budget,
                 options=preset.options,
                 folder=self.folder,

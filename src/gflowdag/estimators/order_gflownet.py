@@ -57,7 +57,7 @@ class OrderGFlowNet(StructureLearner):
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
         iterations: training steps; 1000 if neither this nor `budget` is given.
-        budget: seconds of training instead.
+        budget: seconds of training instead; given with `iterations`, the first of the two ends it.
         num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
         batch_size: orders in a training step.
         width: of the network's layers.

@@ -3,10 +3,13 @@
 A GPU that trains one small network spends its time on launches; it trains dozens at once for little more. The
 fits are those of the tasks, with the same settings, and are stored as theirs. A budget is that of the whole
 stack, so a stack takes as long as a single fit would; numbers of iterations count for each network as ever.
+A stack that is killed goes on from its last checkpoint when the same fits are asked for again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,7 +50,7 @@ def can_be_stacked(task: Task) -> bool:
 
 
 def run_stacked(fits: Sequence[PlannedFit], progress: Progress = silent) -> None:
-    """Fit stack by stack, and store a row for each fit as soon as its graphs are drawn.
+    """Fit stack by stack, and store a row for each fit of a stack when the graphs of all are drawn.
 
     A stack that does not fit into the device's memory is split in two.
 
@@ -87,22 +90,34 @@ def _has_memory_for(fits: Sequence[PlannedFit], progress: Progress) -> bool:
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error) or len(fits) == 1:
             raise
+        shutil.rmtree(_checkpoints(fits), ignore_errors=True)
         return False
     return True
+
+
+def _checkpoints(fits: Sequence[PlannedFit]) -> Path:
+    """Where the training of a stack leaves its checkpoints: a folder of exactly these fits."""
+    asked = repr([(fit.folder.name, fit.task) for fit in fits])
+    return fits[0].folder / "stacks" / hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
 @double_precision
 def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
     started = time.perf_counter()
     tables = [load(Spec(**task.arguments["problem"])).data for task, _ in fits]
-    trained = train_together(_estimator(fits[0].task), tables, progress)
+    folder = _checkpoints(fits)
+    trained = train_together(_estimator(fits[0].task), tables, progress, folder)
     share = (time.perf_counter() - started) / len(fits)
-    for index, ((task, folder), table) in enumerate(zip(fits, tables, strict=True)):
+    drawn = []
+    for index in range(len(fits)):
         started = time.perf_counter()
         posterior = trained.posterior(index)
         seconds = share + time.perf_counter() - started
-        posterior = replace(posterior, details={**posterior.details, "seconds": seconds})
-        store_row(task, folder, keep(posterior, folder, data=table, **task.arguments), seconds)
+        drawn.append(replace(posterior, details={**posterior.details, "seconds": seconds}))
+    for (task, study), table, posterior in zip(fits, tables, drawn, strict=True):
+        row = keep(posterior, study, data=table, **task.arguments)
+        store_row(task, study, row, posterior.details["seconds"])
+    shutil.rmtree(folder)
 
 
 class TrainedStack(NamedTuple):
@@ -128,8 +143,13 @@ class TrainedStack(NamedTuple):
         )
 
 
-def train_together(estimator: Any, tables: Sequence[Dataset], progress: Progress = silent) -> TrainedStack:
-    """Train on several data sets of equal size at once, with the settings of `estimator`."""
+def train_together(
+    estimator: Any, tables: Sequence[Dataset], progress: Progress = silent, folder: Path | None = None
+) -> TrainedStack:
+    """Train on several data sets of equal size at once, with the settings of `estimator`.
+
+    With a `folder`, checkpoints are left there, and training goes on from the last of them.
+    """
     seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
     preset = estimator._preset(scores[0].num_variables)
@@ -138,10 +158,12 @@ def train_together(estimator: Any, tables: Sequence[Dataset], progress: Progress
     trained = train(
         Stacked(learners),
         train_key,
-        iterations=preset.iterations if estimator.budget is None else None,
+        iterations=estimator.iterations if estimator.budget is not None else preset.iterations,
         budget=estimator.budget,
         options=preset.options,
         optimizer=stacked_optimizer(clipped_adam(preset.options)),
+        folder=folder,
+        resume=folder is not None,
         progress=progress,
     )
     return TrainedStack(estimator, scores, learners, trained.params, trained.iterations, seed, sample_key)

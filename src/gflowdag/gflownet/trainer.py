@@ -32,7 +32,7 @@ from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_c
 from gflowdag.processes import agreed, is_leader
 from gflowdag.progress import Progress, silent
 
-_OPEN_END = np.iinfo(np.int32).max  # horizon of a budget run that has not yet chosen its last iteration
+_OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end
 
 
 class Learner(Protocol):
@@ -99,7 +99,7 @@ def train(
     progress: Progress = silent,
     callback: Callable[[int, Any], None] | None = None,
 ) -> Trained:
-    """Train `learner` for a number of iterations or for some time.
+    """Train `learner` for a number of iterations or for some time, or until the first of the two is over.
 
     A run with a budget chooses its last iteration when the time that is left just suffices, at the present
     pace, to cool down the learning rate; the number it chose is returned and reproduces the run.
@@ -107,8 +107,8 @@ def train(
     Args:
         learner: `init` and `loss`, pure.
         key: typed PRNG key; one key and one number of iterations give one result.
-        iterations: number of gradient steps, or
-        budget: seconds, compilation included. Exactly one of the two.
+        iterations: number of gradient steps, at most.
+        budget: seconds of this call, compilation included. One of the two has to be given.
         options: of the optimisation.
         optimizer: gradient transformation *without* the learning rate; by default clipping and Adam.
         folder: where `checkpoint.npz` and `metrics.jsonl` are written; nothing is written without one.
@@ -120,17 +120,18 @@ def train(
     Raises:
         TrainingError: the loss is not finite or has diverged. The last checkpoint, written before, stays.
     """
-    if (iterations is None) == (budget is None):
-        raise TrainingError("training needs either a number of iterations or a budget in seconds, not both")
+    if iterations is None and budget is None:
+        raise TrainingError("training needs a number of iterations or a budget in seconds")
     started = time.perf_counter()
     optimizer = optimizer or clipped_adam(options)
     init_key, loop_key = jax.random.split(key)
     learner = replicated(learner)
 
-    state = _fresh_state(learner, optimizer, init_key, iterations or _OPEN_END)
+    longest = iterations or _OPEN_END
+    state = _fresh_state(learner, optimizer, init_key, longest)
     arrays, static = eqx.partition(state, eqx.is_array)
     if folder is not None:
-        arrays = _prepare_folder(Path(folder), arrays, resume, fingerprint, iterations)
+        arrays = _prepare_folder(Path(folder), arrays, resume, fingerprint, iterations, budget)
     run_chunk = _compile(learner, static, optimizer, options, arrays, loop_key)
 
     clock = _Clock(started, options)
@@ -139,7 +140,8 @@ def train(
     step, horizon = int(arrays.step), int(arrays.horizon)
     try:
         while step < horizon:
-            size = clock.chunk_size(step, horizon, budget)
+            time_decides = budget if horizon == longest else None  # until it has chosen the end
+            size = clock.chunk_size(step, horizon, time_decides)
             arrays, means = run_chunk(arrays, np.int32(size))
             figures = {
                 name: float(value) for name, value in jax.device_get(means).items()
@@ -156,8 +158,8 @@ def train(
             _report(progress, clock, step, horizon, budget, figures)
             if callback is not None:
                 callback(step, eqx.combine(arrays.params, static.params))
-            if budget is not None and horizon == _OPEN_END and clock.seconds_to_cooldown(step, budget) <= 0:
-                horizon = max(step + 1, math.ceil(step / (1 - options.cooldown)))
+            if time_decides is not None and clock.seconds_to_cooldown(step, time_decides) <= 0:
+                horizon = min(horizon, max(step + 1, math.ceil(step / (1 - options.cooldown))))
                 arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
             if folder is not None and (
                 step >= horizon or clock.seconds - saved_at > options.checkpoint_seconds
@@ -276,11 +278,11 @@ class _Clock:
         return (1 - share) * (budget - self.seconds) - share * step / self.iterations_per_second
 
     def chunk_size(self, step: int, horizon: int, budget: float | None) -> int:
-        """Iterations until the host is to look in again."""
+        """Iterations until the host looks in again; with a budget, no later than the cool-down begins."""
         if not self._chunks:
             return 1
         wanted = self._options.chunk_seconds
-        if budget is not None and horizon == _OPEN_END:
+        if budget is not None:
             wanted = min(wanted, max(self.seconds_to_cooldown(step, budget), 0.0))
         size = math.ceil(wanted * self.iterations_per_second)
         return int(min(max(size, 1), 8 * self._chunks[-1][0], horizon - step))
@@ -291,14 +293,18 @@ class _Clock:
         self.seconds = now
 
 
-def _prepare_folder(folder: Path, arrays, resume: bool, fingerprint: str, iterations: int | None):
+def _prepare_folder(
+    folder: Path, arrays, resume: bool, fingerprint: str, iterations: int | None, budget: float | None
+):
     """The state of the checkpoint in `folder` when resuming, else `arrays`; metrics cut to that point."""
     loaded = load_checkpoint(folder, arrays, fingerprint) if resume else None
     if loaded is not None:
         arrays = loaded
-        if iterations is not None and int(arrays.horizon) != iterations:
+        planned = int(arrays.horizon)
+        ended_by_time = budget is not None and planned < (iterations or _OPEN_END)
+        if iterations is not None and planned != iterations and not ended_by_time:
             raise TrainingError(
-                f"the run in {folder} was planned for {int(arrays.horizon)} iterations, not {iterations}: "
+                f"the run in {folder} was planned for {planned} iterations, not {iterations}: "
                 "resume it with the same number, or start a new run"
             )
     if is_leader():
@@ -313,7 +319,8 @@ def _report(
     if budget is None:
         progress(step, horizon, **figures, **rate)
     else:
-        progress(min(clock.seconds, budget), budget, **figures, **rate)
+        done = max(clock.seconds, budget * step / horizon)
+        progress(min(done, budget), budget, **figures, **rate)
 
 
 def _divergence_message(loss: float, step: int, folder: str | Path | None) -> str:
