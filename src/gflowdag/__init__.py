@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> module; imported on first use, so that `import gflowdag` and `gflowdag --help` stay quick.
 _LAZY = {

@@ -3,17 +3,18 @@
 import pandas as pd
 import pytest
 
+from gflowdag import __version__
 from gflowdag.experiments.claims import claims_table
 
 CLAIM = "Best class: MC3 above DAG-GFlowNet above Gadget"
 
 
-def verdict(*, size: str, iterations: int, ess: float = 0.01) -> str:
+def verdict(*, size: str, iterations: int, ess: float = 0.01, version: str = __version__) -> str:
     """With the paper's recipe at so many iterations, and another one of that effective sample size."""
     scores = {"mc3": -1.0, "dag-gflownet-paper": -2.0, "gadget": -3.0, "dag-gflownet": -3.5}
     coverage = pd.DataFrame(
         {"method": list(scores), "log_score": list(scores.values()), "size": size, "iterations": iterations}
-    )
+    ).assign(version=version)
     classes = coverage.assign(ess=[1.0, 0.01, 1.0, ess])
     rows = claims_table({"sachs-coverage": coverage, "sachs-classes": classes})
     return next(row["verdict"] for row in rows if row["claim"] == CLAIM)
@@ -46,6 +47,12 @@ def test_another_recipe_speaks_only_if_it_has_learnt_and_the_papers_was_cut_shor
     }
 
 
+def test_a_recipe_in_an_earlier_form_decides_nothing():
+    assert verdict(size="full", iterations=100_000, version="0.1.0") == "not decided: version 0.1.0"
+    spoken = verdict(size="full", iterations=100_000, version="0.1.0", ess=0.9)
+    assert spoken == "does not hold, judged by DAG-GFlowNet (fast)"
+
+
 @pytest.mark.parametrize(
     ("fidelity", "expected"),
     [
@@ -58,9 +65,21 @@ def test_a_recipe_with_poor_weights_speaks_if_its_marginals_are_right(fidelity: 
     rows = [{"method": name, "e_shd": 30.0, "auroc": 0.8, "edge_r": 0.9, "ess": 1.0} for name in methods]
     recipe = {"method": "dag-gflownet-chains", "e_shd": 20.0, "auroc": 0.9, "edge_r": fidelity, "ess": 1e-3}
     papers = recipe | {"method": "dag-gflownet-paper", "edge_r": 0.0, "iterations": 29}
-    table = pd.DataFrame([*rows, recipe, papers]).assign(scaling="raw", size="full")
+    table = pd.DataFrame([*rows, recipe, papers]).assign(scaling="raw", size="full", seed=0)
     claims = claims_table({"lingauss20": table})
     assert next(row["verdict"] for row in claims if "d = 20" in row["claim"]) == expected
+
+
+def test_methods_are_compared_on_the_data_sets_that_all_were_run_on():
+    edges = {"mc3": (1000.0, 20.0, 20.0), "bcd-nets": (10.0, 15.0, 15.0), "bootstrap-pc": (10.0,)}
+    rows = [
+        {"method": method, "e_edges": number, "seed": seed, "scaling": "raw", "size": "full"}
+        for method, numbers in edges.items()
+        for seed, number in enumerate(numbers)
+    ]
+    claim = next(c for c in claims_table({"lingauss50": pd.DataFrame(rows)}) if "fewer edges" in c["claim"])
+    assert claim["ours"] == "BCD Nets 10, Bootstrap PC 10, MC3 1000"
+    assert claim["verdict"] == "holds"
 
 
 def test_a_claim_without_rows_stays_open():

@@ -10,7 +10,8 @@ FIGURES = {"e_edges": 50.0, "e_shd": 30.0, "auroc": 0.9, "marginal_auroc": 0.9, 
 
 def section(options: str, iterations: int) -> str:
     row = {"method": "dag-gflownet", "size": "full", "options": options, "iterations": iterations}
-    fits = pd.DataFrame([row | FIGURES | {"scaling": "raw", "problem": "d20-n100-s0-raw"}])
+    problem = {"scaling": "raw", "problem": "d20-n100-s0-raw", "num_variables": 20}
+    fits = pd.DataFrame([row | FIGURES | problem])
     return lingauss.section({"lingauss20": fits, "lingauss20-held-out": pd.DataFrame()}, d=20)
 
 

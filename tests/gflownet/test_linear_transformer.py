@@ -2,7 +2,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from exact_flows import problem
+from scipy import stats
 
 from gflowdag.gflownet.edges import Observation
 from gflowdag.gflownet.linear_transformer import LinearTransformer, Sizes
@@ -59,3 +61,19 @@ def test_the_recipe_of_the_paper_lowers_the_imbalance():
         history = train(learner, jax.random.key(0), iterations=400, options=options).history
     assert history[-1]["loss"] < 0.5 * history[0]["loss"]
     assert history[0]["exploration"] > 0.9 > 0.2 > history[-1]["exploration"]
+
+
+def test_initial_weights_are_those_of_the_official_implementation():
+    """Variance 0.4 / n in the blocks; in the heads normal with deviation 1 / √n, cut off at two of them."""
+    policy = LinearTransformer(5, key=jax.random.key(0))
+
+    def deviation(layer) -> float:
+        return float(layer.weight.std()) * layer.in_features**0.5
+
+    cut_off = stats.truncnorm(-2, 2).std()
+    for head in (policy.stop_head, policy.edge_head):
+        for layer in head[:2]:  # at least 32,768 weights: their deviation is known to half a percent
+            assert deviation(layer) == pytest.approx(cut_off, rel=0.02)
+    for block in (*policy.trunk, *policy.stop_blocks, *policy.edge_blocks):
+        for layer in (block.project, block.join, block.widen, block.narrow):
+            assert deviation(layer) == pytest.approx(0.4**0.5, rel=0.02)

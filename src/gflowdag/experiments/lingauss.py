@@ -9,22 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from gflowdag.estimators.dag_gflownet import preset_for
 from gflowdag.experiments import figures, judge, paper_numbers
 from gflowdag.experiments.experiment import Experiment, Tables
-from gflowdag.experiments.methods import OF_THE_PAPER, OURS, settings
+from gflowdag.experiments.methods import OF_THE_PAPER, OURS, planned_iterations
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
 from gflowdag.experiments.tables import (
     Frame,
     budget,
     drawn_label,
-    had_budget,
     label,
     markdown,
     shown,
     size_of,
     spread,
+    was_cut_short,
 )
 
 SCALINGS = ("raw", "standardised")
@@ -173,9 +172,9 @@ def _training(fits: Frame, d: int) -> list[str]:
     stopped = []
     for method in ("dag-gflownet-paper", "dag-gflownet"):
         rows = fits[(fits["method"] == method) & (fits["size"] == "full")]
-        if not had_budget(rows):
+        asked = planned_iterations(method, d)
+        if asked is None or not was_cut_short(rows):
             continue
-        asked = preset_for(settings(method, quick=False, num_variables=d)["preset"], d).iterations
         done = rows["iterations"].median()
         minutes = budget(rows) / 60 * max(asked / done - 1, 0)
         rest = f"{minutes / 60:,.1f} hours" if minutes > 60 else f"{minutes:.0f} minutes"

@@ -10,10 +10,18 @@ from typing import Any, NamedTuple
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators import REGISTRY
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.dag_gflownet import preset_for
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_BUDGETS: Mapping[int, float] = MappingProxyType({})
 LARGE = 30  # number of variables from which on the settings `large` count
+
+
+class Change(NamedTuple):
+    """A version from which on a row's fits are others than before."""
+
+    version: str
+    what: str  # completes "in earlier versions …"
 
 
 class Method(NamedTuple):
@@ -27,6 +35,7 @@ class Method(NamedTuple):
     quick_large: Mapping[str, Any] = _NOTHING  # the same, quick
     budgets: Mapping[int, float] = _NO_BUDGETS  # seconds from so many variables on, full size; see `together`
     uses_interventions: bool = True
+    change: Change | None = None  # the last one; older fits say so and decide no claim
 
 
 _REMEDIES = "gflowdag.experiments.remedies:PartlyRemedied"
@@ -100,6 +109,11 @@ METHODS: dict[str, Method] = {
         large={"batch_size": 16, "num_samples": 200, "num_weighted": 200, "sampling_batch": 200},
         budgets={13: _SOME_MINUTES},
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
+        change=Change(
+            "0.2.0",
+            "the two output perceptrons started with smaller weights than those of the official "
+            "implementation (each layer by a factor of 0.72) and had GELU in place of ReLU",
+        ),
     ),
     "dag-gflownet": Method(
         "DAG-GFlowNet (fast)",
@@ -181,6 +195,22 @@ def settings(name: str, *, quick: bool, num_variables: int) -> dict[str, Any]:
     if sizes and not quick:
         chosen["budget"] = method.budgets[max(sizes)]
     return chosen
+
+
+def planned_iterations(name: str, num_variables: int) -> int | None:
+    """Iterations of a row at full size where no clock ends its training; None for rows without a preset."""
+    preset = settings(name, quick=False, num_variables=num_variables).get("preset")
+    return None if preset is None else preset_for(preset, num_variables).iterations
+
+
+def is_outdated(name: str, version: str) -> bool:
+    """Whether a fit by that version of the library is another than today's."""
+    change = METHODS[name].change
+    return change is not None and _numbers(version) < _numbers(change.version)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def make_estimator(name: str, options: Mapping[str, Any], seed: int) -> StructureLearner:

@@ -13,7 +13,14 @@ from gflowdag.experiments.experiment import Experiment, Tables
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.reproduce import EXPERIMENTS
 from gflowdag.experiments.results import SIZES, Results
-from gflowdag.experiments.tables import Frame, had_budget, label, markdown, write_csv
+from gflowdag.experiments.tables import (
+    Frame,
+    earlier_versions,
+    label,
+    markdown,
+    was_cut_short,
+    write_csv,
+)
 from gflowdag.files import atomic_write
 
 _HEAD = """# The paper's experiments
@@ -59,7 +66,7 @@ def write_page(out: Path, path: Path) -> Path:
         tables |= own
         sections.append(_section(experiment, own, drawn, path, results))
     parts = [
-        _HEAD,
+        _HEAD + _changes(results),
         "## Claims\n\n" + markdown(claims_table(tables)),
         "## Three findings about reading these numbers\n\n" + findings.text(tables),
         *sections,
@@ -101,10 +108,12 @@ def _sizes(experiment: Experiment, results: Results) -> str:
 
 
 def _count(fits: Frame) -> str:
-    """The fits of one row, and where a budget of seconds ended their training."""
-    is_cut_short = had_budget(fits) and fits["size"].iloc[0] == "full"
-    stopped = f", cut short at {fits['iterations'].median():,.0f} iterations" if is_cut_short else ""
-    return f"{label(fits['method'].iloc[0])} ({len(fits)}{stopped})"
+    """The fits of one row, where the clock ended their training, and versions that are not today's."""
+    notes = [str(len(fits))]
+    if was_cut_short(fits):
+        notes.append(f"cut short at {fits['iterations'].median():,.0f} iterations")
+    notes += [f"version {version}" for version in earlier_versions(fits)]
+    return f"{label(fits['method'].iloc[0])} ({', '.join(notes)})"
 
 
 def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
@@ -118,13 +127,33 @@ def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def _circumstances(results: Results) -> str:
+def _all_fits(results: Results) -> Frame:
+    """The successful fits of all studies, with their `study`; empty if there are none."""
     studies = dict.fromkeys(experiment.study for experiment in EXPERIMENTS.values())
     fits = [results.successes(study).assign(study=study) for study in studies]
     fits = [table for table in fits if len(table)]
-    if not fits:
+    return pd.concat(fits, ignore_index=True) if fits else pd.DataFrame()
+
+
+def _changes(results: Results) -> str:
+    """What is different about the fits of earlier versions, where there are any."""
+    table = _all_fits(results)
+    sentences = []
+    for name, fits in [] if table.empty else table.groupby("method", sort=False):
+        change = METHODS[str(name)].change
+        if change is not None and earlier_versions(fits):
+            sentences.append(
+                f"**{label(str(name))} has changed** with version {change.version}: in earlier versions "
+                f"{change.what}. Its rows by an earlier version say so, and decide no claim."
+            )
+    return "".join(f"\n{sentence}\n" for sentence in sentences)
+
+
+def _circumstances(results: Results) -> str:
+    studies = list(dict.fromkeys(experiment.study for experiment in EXPERIMENTS.values()))
+    table = _all_fits(results)
+    if table.empty:
         return markdown([])
-    table: Frame = pd.concat(fits, ignore_index=True)
     rows = []
     for (study, method, size), part in table.groupby(["study", "method", "size"], sort=False):
         rows.append(
@@ -141,7 +170,7 @@ def _circumstances(results: Results) -> str:
             }
         )
     order = {label(name): rank for rank, name in enumerate(METHODS)}
-    rows.sort(key=lambda row: (list(studies).index(row["study"]), order[row["method"]]))
+    rows.sort(key=lambda row: (studies.index(row["study"]), order[row["method"]]))
     return (
         "Seconds are those of the fit, compilation included. A `+` behind a commit says that files of the "
         "package had been changed since.\n\n" + markdown(rows)

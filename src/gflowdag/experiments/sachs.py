@@ -212,11 +212,12 @@ def table_coverage(results: Results) -> Tables:
         table = class_coverage(posterior)
         table["class_size"] = table["class_size"].astype(float)
         table.insert(0, "method", fit["method"])
-        classes.append(table.assign(size=fit["size"], iterations=fit.get("iterations")))
+        known = {name: fit.get(name) for name in ("size", "iterations", "version")}
+        classes.append(table.assign(**known))
         size, p_value = evenness(posterior)
         even.append(
-            {"method": fit["method"], "size": fit["size"], "class_size": size, "p_value": p_value}
-            | {name: fit.get(name) for name in ("iterations", "ess", "cyclic_fraction", "best_log_score")}
+            {"method": fit["method"], **known, "class_size": size, "p_value": p_value}
+            | {name: fit.get(name) for name in ("ess", "cyclic_fraction", "best_log_score")}
             | {"num_particles": posterior.diagnostics().get("num_particles")}
         )
     if not classes:

@@ -73,7 +73,8 @@ def _correlations(points: Frame, fits: Frame) -> Frame:
             part = group[group["feature"] == feature]
             row[f"{feature}_r"] = np.corrcoef(part["exact"], part["estimate"])[0, 1]
             row[f"{feature}_max_error"] = (part["exact"] - part["estimate"]).abs().max()
-        row |= {name: mine[name].median() for name in ("ess", "iterations") if name in mine}
+        row |= {name: mine[name].median() for name in ("ess", "iterations", "num_variables") if name in mine}
+        row |= {"version": mine["version"].min()}
         if "cyclic_fraction" in mine:
             row["cyclic_fraction"] = mine["cyclic_fraction"].mean()
         rows.append(row | {"size": mine["size"].iloc[0], "run": size_of(mine)})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gflowdag.experiments.methods import METHODS
+from gflowdag.experiments.methods import METHODS, is_outdated, planned_iterations
 from gflowdag.files import atomic_write
 
 Frame: TypeAlias = Any
@@ -66,16 +66,29 @@ def label(method: str) -> str:
 
 
 def drawn_label(method: str, rows: Frame) -> str:
-    """A row's name where its table is not beside it: it says so if the row was run quick or cut short."""
+    """A row's name where its table is not beside it, with what a reader has to know about the row."""
     mine = rows[rows["method"] == method]
     if (mine["size"] == "quick").any():
         return f"{label(method)} (quick)"
-    return f"{label(method)} (cut short)" if had_budget(mine) else label(method)
+    notes = ["cut short"] if was_cut_short(mine) else []
+    notes += [f"version {version}" for version in earlier_versions(mine)]
+    return f"{label(method)} ({', '.join(notes)})" if notes else label(method)
 
 
-def had_budget(rows: Frame) -> bool:
-    """Whether seconds, not a number of iterations, ended the training of these fits."""
-    return bool("options" in rows and rows["options"].str.contains("budget=").any())
+def was_cut_short(rows: Frame) -> bool:
+    """Whether the clock ended the training of some of these fits of one method, at full size."""
+    if "num_variables" not in rows or "iterations" not in rows or (rows["size"] == "quick").any():
+        return False
+    numbers = zip(rows["method"], rows["num_variables"], rows["iterations"], strict=True)
+    return any(done < (planned_iterations(name, int(d)) or 0) for name, d, done in numbers)
+
+
+def earlier_versions(rows: Frame) -> list[str]:
+    """Versions behind these fits in which their methods were others than today."""
+    if "version" not in rows:
+        return []
+    fits = zip(rows["method"], rows["version"], strict=True)
+    return sorted({version for name, version in fits if is_outdated(name, version)})
 
 
 def budget(rows: Frame) -> float:
@@ -87,6 +100,8 @@ def size_of(rows: Frame) -> str:
     """What was run for one line of a table: size, data sets, seconds and iterations of one fit."""
     count = rows["problem"].nunique()
     sets = "1 data set" if count == 1 else f"{count} data sets"
-    run = f"{rows['size'].iloc[0]}, {sets}, {rows['seconds'].median():.0f} s"
+    run = [str(rows["size"].iloc[0]), sets, f"{rows['seconds'].median():.0f} s"]
     iterations = float(rows["iterations"].median()) if "iterations" in rows else math.nan
-    return run if math.isnan(iterations) else f"{run}, {iterations:,.0f} iterations"
+    if not math.isnan(iterations):
+        run.append(f"{iterations:,.0f} iterations")
+    return ", ".join([*run, *(f"version {version}" for version in earlier_versions(rows))])

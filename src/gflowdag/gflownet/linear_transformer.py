@@ -28,11 +28,14 @@ class Sizes(eqx.Module):
     head_blocks: int = 2  # of each of the two heads
 
 
-def _linear(in_size: int, out_size: int, key: Array) -> eqx.nn.Linear:
-    """A linear layer with variance-scaled weights (0.4 / fan-in) and zero bias."""
+_TRUNCATED = 0.87962566  # standard deviation of a standard normal variable cut off at -2 and 2
+
+
+def _linear(in_size: int, out_size: int, key: Array, variance: float = 0.4) -> eqx.nn.Linear:
+    """A linear layer with weights of a variance of `variance / in_size`, and zero bias."""
     layer = eqx.nn.Linear(in_size, out_size, key=key, dtype=jnp.float32)
-    scale = (0.4 / in_size) ** 0.5
-    weight = scale * jax.random.truncated_normal(key, -2.0, 2.0, layer.weight.shape, jnp.float32) / 0.87962566
+    scale = (variance / in_size) ** 0.5 / _TRUNCATED
+    weight = scale * jax.random.truncated_normal(key, -2.0, 2.0, layer.weight.shape, jnp.float32)
     return eqx.tree_at(lambda l: (l.weight, l.bias), layer, (weight, jnp.zeros(out_size, jnp.float32)))
 
 
@@ -105,8 +108,9 @@ class LinearTransformer(eqx.Module):
         self.edge_blocks = [Block(sizes, next(keys)) for _ in range(sizes.head_blocks)]
         widths = [2 * sizes.embedding, 2 * sizes.embedding, sizes.embedding, 1]
         layers = list(pairwise(widths))
-        self.stop_head = [_linear(*layer, next(keys)) for layer in layers]
-        self.edge_head = [_linear(*layer, next(keys)) for layer in layers]
+        # Larger weights than in the blocks: a step of Adam moves the logits four times as far.
+        self.stop_head = [_linear(*layer, next(keys), variance=_TRUNCATED**2) for layer in layers]
+        self.edge_head = [_linear(*layer, next(keys), variance=_TRUNCATED**2) for layer in layers]
 
     def __call__(self, observation: Observation) -> Decision:
         d = observation.adjacency.shape[0]
@@ -133,5 +137,5 @@ def _run(blocks: list[Block], tokens: Array, bits: Array) -> Array:
 
 def _perceptron(layers: list[eqx.nn.Linear], x: Array) -> Array:
     for layer in layers[:-1]:
-        x = jax.nn.gelu(layer(x))
+        x = jax.nn.relu(layer(x))
     return layers[-1](x)
