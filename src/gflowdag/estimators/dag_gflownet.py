@@ -32,6 +32,7 @@ from gflowdag.progress import Progress
 from gflowdag.score import Score
 
 _NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
+_PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
 
 
 class Preset(NamedTuple):
@@ -192,7 +193,11 @@ class DAGGFlowNet(StructureLearner):
     def _settings(self) -> list[Any]:
         """What decides about training, beside the data and its length."""
         settings = [self.preset, self.objective, self.batch_size, self.learning_rate]
-        return [*settings, self.chain_steps, self.num_chains] if self.preset == "chains" else settings
+        if self.preset == "chains":
+            settings += [self.chain_steps, self.num_chains]
+        elif self.preset == "paper":
+            settings += [_PAPERS_NETWORK]
+        return settings
 
     def _preset(self, num_variables: int) -> Preset:
         """The preset with what the user set in its place."""
