@@ -32,7 +32,7 @@ from gflowdag.progress import Progress
 from gflowdag.score import Score
 
 _NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
-_PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
+PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
 
 
 class Preset(NamedTuple):
@@ -196,7 +196,7 @@ class DAGGFlowNet(StructureLearner):
         if self.preset == "chains":
             settings += [self.chain_steps, self.num_chains]
         elif self.preset == "paper":
-            settings += [_PAPERS_NETWORK]
+            settings += [PAPERS_NETWORK]
         return settings
 
     def _preset(self, num_variables: int) -> Preset:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators import REGISTRY
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.dag_gflownet import preset_for
+from gflowdag.estimators.dag_gflownet import PAPERS_NETWORK, preset_for
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_BUDGETS: Mapping[int, float] = MappingProxyType({})
@@ -110,7 +110,7 @@ METHODS: dict[str, Method] = {
         budgets={13: _SOME_MINUTES},
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
         change=Change(
-            "0.2.0",
+            PAPERS_NETWORK,
             "the two output perceptrons started with smaller weights than those of the official "
             "implementation (each layer by a factor of 0.72) and had GELU in place of ReLU",
         ),
