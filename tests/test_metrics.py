@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -196,6 +198,9 @@ def test_features_are_compared_by_name_and_off_the_diagonal(posterior):
     stacked = [np.stack([frame.to_numpy(), frame.to_numpy().T]) for frame in (p, off)]
     x, y = (values[:, ~np.eye(3, dtype=bool)].ravel() for values in stacked)
     assert metrics.feature_correlation(*stacked) == pytest.approx(np.corrcoef(x, y)[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(metrics.feature_correlation(p, np.zeros_like(p)))
 
 
 class _EdgeCountScore:

@@ -147,12 +147,17 @@ def total_variation(first: Posterior | ArrayLike, second: Posterior | ArrayLike)
 def feature_correlation(first: Belief, second: Belief) -> float:
     """Pearson correlation between the probabilities of features (edges, paths, Markov blankets).
 
+    NaN where all probabilities of one side are the same, as those of a method that finds no edge are.
+
     Args:
         first: a posterior, for its edges, or probabilities [..., d, d] of any feature. The diagonal is left
             out.
         second: the same features.
     """
-    return float(np.corrcoef(*_feature_pairs(first, second))[0, 1])
+    p, q = _feature_pairs(first, second)
+    if np.ptp(p) == 0 or np.ptp(q) == 0:
+        return float("nan")
+    return float(np.corrcoef(p, q)[0, 1])
 
 
 def max_error(first: Belief, second: Belief) -> float:

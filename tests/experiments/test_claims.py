@@ -48,7 +48,7 @@ def test_another_recipe_speaks_only_if_it_has_learnt_and_the_papers_was_cut_shor
 
 
 def test_a_recipe_in_an_earlier_form_decides_nothing():
-    assert verdict(size="full", iterations=100_000, version="0.1.0") == "not decided: version 0.1.0"
+    assert verdict(size="full", iterations=100_000, version="0.1.0") == "not decided: rows by version 0.1.0"
     spoken = verdict(size="full", iterations=100_000, version="0.1.0", ess=0.9)
     assert spoken == "does not hold, judged by DAG-GFlowNet (fast)"
 

@@ -73,7 +73,7 @@ def _verdict(finding: Finding) -> str:
         return f"{said}, judged by {label(finding.speaker)}"
     trained = rows[rows["method"] == PAPERS_RECIPE]
     if earlier := earlier_versions(trained):
-        return f"{UNDECIDED}: version {', '.join(earlier)}"
+        return f"{UNDECIDED}: rows by version {', '.join(earlier)}"
     full = paper_numbers.ITERATIONS
     iterations = full if trained.empty else int(trained["iterations"].min())
     if iterations >= full:

@@ -104,7 +104,7 @@ def _sizes(experiment: Experiment, results: Results) -> str:
     ]
     if missing:
         sentences.append(f"*Not run:* {', '.join(missing)}.")
-    return f"Fits of each row, {planned} at full size. " + " ".join(sentences)
+    return f"Fits of each row, by default {planned} at full size. " + " ".join(sentences)
 
 
 def _count(fits: Frame) -> str:
