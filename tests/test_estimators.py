@@ -120,14 +120,23 @@ assert jax.config.jax_enable_x64 == before
 
 
 def test_the_answer_does_not_depend_on_the_users_jax_settings() -> None:
+    command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS)]
+    root = os.path.dirname(os.path.abspath(__file__))
+    programs = [
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "JAX_ENABLE_X64": setting, "PYTHONPATH": root},
+        )
+        for setting in ("0", "1")
+    ]
     answers = []
-    for setting in ("0", "1"):
-        root = os.path.dirname(os.path.abspath(__file__))
-        environment = {**os.environ, "JAX_ENABLE_X64": setting, "PYTHONPATH": root}
-        command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS)]
-        answer = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
-        assert answer.returncode == 0, answer.stderr
-        answers.append(answer.stdout)
+    for program in programs:
+        output, errors = program.communicate(timeout=240)
+        assert program.returncode == 0, errors
+        answers.append(output)
     assert answers[0] == answers[1]
 
 
