@@ -96,8 +96,9 @@ def _has_memory_for(fits: Sequence[PlannedFit], progress: Progress) -> bool:
 
 
 def _checkpoints(fits: Sequence[PlannedFit]) -> Path:
-    """Where the training of a stack leaves its checkpoints: a folder of exactly these fits."""
-    asked = repr([(fit.folder.name, fit.task) for fit in fits])
+    """Where the training of a stack leaves its checkpoints: a folder of exactly these fits and network."""
+    settings = _estimator(fits[0].task)._settings()  # type: ignore[attr-defined] (those that can be stacked)
+    asked = repr((settings, [(fit.folder.name, fit.task) for fit in fits]))
     return fits[0].folder / "stacks" / hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
