@@ -286,18 +286,16 @@ def main() -> None:
         _fail(str(error), 2)
     except MemoryError:
         _fail(_OUT_OF_MEMORY, 1)
-    except SystemExit as end:
+    except (SystemExit, Exception) as end:
         if _is_interrupt(end):
             _fail("interrupted; what was written stays, and the same command with --resume goes on", 130)
+        if isinstance(end, RuntimeError) and "RESOURCE_EXHAUSTED" in str(end):  # a device has no memory left
+            _fail(_OUT_OF_MEMORY, 1)
         raise
-    except RuntimeError as error:  # what JAX raises where a device has no memory left
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        _fail(_OUT_OF_MEMORY, 1)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an exit; typer turns it into one before we see it."""
+    """Whether Ctrl-C is behind an exit or an error; typer turns it into one before we see it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

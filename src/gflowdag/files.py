@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import stat
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +27,8 @@ PARTIAL = ".part"  # ending of the temporary files that a killed process leaves 
 def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path` and move it there when the block ends without an error.
 
-    A reader sees the old file or the new one, never half of one, also after a crash. A device or a pipe
-    (`/dev/stdout`) is written to as it is.
+    A reader sees the old file or the new one, never half of one, also after a crash; Ctrl-C takes effect when
+    the file is there. A device or a pipe (`/dev/stdout`) is written to as it is.
 
     Args:
         path: destination; its folder is created.
@@ -44,19 +46,45 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
                 yield stream
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
-        try:
-            with os.fdopen(handle, mode, **text) as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with _interrupts_held(), _moved_into_place(path, mode, text) as stream:
+            yield stream
     except OSError as error:
         raise write_error(path, error) from error
+
+
+@contextmanager
+def _moved_into_place(path: Path, mode: str, text: dict[str, Any]) -> Iterator[IO[Any]]:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL)
+    try:
+        with os.fdopen(handle, mode, **text) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C takes effect when the block ends.
+
+    In the middle of an archive it would become an error of the archive, or be swallowed by its destructor.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    held: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            handler(*held[-1])
 
 
 def write_error(path: str | Path, error: OSError) -> FileWriteError:

@@ -158,7 +158,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_so(table: Path, tmp_path: Path) -> 
     wait_for((folder / "checkpoint.npz").exists, process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors
     manifest = runs.read_manifest(folder)
