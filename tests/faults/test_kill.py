@@ -72,7 +72,7 @@ def test_a_run_killed_while_it_samples_gives_the_same_bytes(kills: int, table: P
 @pytest.mark.parametrize(
     ("kills", "method"),
     [
-        pytest.param(3, EXACT, id="3-exact", marks=pytest.mark.long),
+        pytest.param(3, EXACT, id="3-exact"),
         pytest.param(20, EXACT, id="20-exact", marks=pytest.mark.long),
         pytest.param(20, ORDER_GFLOWNET, id="20-order-gflownet", marks=pytest.mark.long),
     ],
