@@ -276,7 +276,9 @@ def doctor(json: JSON = False) -> None:
 def main() -> None:
     """Entry point: what the user can put right is one line on stderr and exit code 2; Ctrl-C is 130."""
     from gflowdag.errors import GFlowDAGError
+    from gflowdag.interrupts import end_at_once, repeat_lost_interrupts
 
+    repeat_lost_interrupts()
     for stream in (sys.stdout, sys.stderr):  # a terminal without an arrow shows a question mark
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -286,9 +288,10 @@ def main() -> None:
         _fail(str(error), 2)
     except MemoryError:
         _fail(_OUT_OF_MEMORY, 1)
-    except (SystemExit, Exception) as end:
+    except BaseException as end:
         if _is_interrupt(end):
-            _fail("interrupted; what was written stays, and the same command with --resume goes on", 130)
+            _complain("interrupted; what was written stays, and the same command with --resume goes on")
+            end_at_once(130)
         if isinstance(end, RuntimeError) and "RESOURCE_EXHAUSTED" in str(end):  # a device has no memory left
             _fail(_OUT_OF_MEMORY, 1)
         raise
@@ -302,10 +305,14 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _fail(message: str, code: int) -> NoReturn:
+    _complain(message)
+    sys.exit(code)
+
+
+def _complain(message: str) -> None:
     from gflowdag.data.wording import CONTROL_CHARACTER
 
     print(f"gflowdag: {CONTROL_CHARACTER.sub(' ', message)}", file=sys.stderr)
-    sys.exit(code)
 
 
 def _command() -> str:

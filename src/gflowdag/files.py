@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import stat
 import sys
 import tempfile
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from gflowdag.errors import FileFormatError, FileWriteError
+from gflowdag.interrupts import interrupts_held
 
 PARTIAL = ".part"  # ending of the temporary files that a killed process leaves behind
 
@@ -46,7 +45,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
                 yield stream
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _interrupts_held(), _moved_into_place(path, mode, text) as stream:
+        with interrupts_held(), _moved_into_place(path, mode, text) as stream:
             yield stream
     except OSError as error:
         raise write_error(path, error) from error
@@ -65,26 +64,6 @@ def _moved_into_place(path: Path, mode: str, text: dict[str, Any]) -> Iterator[I
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C takes effect when the block ends.
-
-    In the middle of an archive it would become an error of the archive, or be swallowed by its destructor.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    held: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if held:
-            handler(*held[-1])
 
 
 def write_error(path: str | Path, error: OSError) -> FileWriteError:

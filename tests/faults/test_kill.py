@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
-import signal
 import time
 from pathlib import Path
 
 import pytest
-from command_line import kill_after, kill_at_step, run, start, wait_for
+from command_line import kill_after, kill_at_step, run
 
 from gflowdag import commands, runs
-from gflowdag.files import file_size, read_npz
 from gflowdag.posterior import Posterior
 
 ORDER_GFLOWNET = ("--method", "order-gflownet", "--iterations", "3000", "--samples", "40")
@@ -149,19 +146,3 @@ def test_a_killed_exact_run_can_be_repeated_in_its_folder(table: Path, tmp_path:
     (folder / ".posterior.npz.abc.part").write_bytes(b"half")
     with runs.Run.start(folder, config, resume=True):
         assert not list(folder.glob(".*.part"))
-
-
-def test_ctrl_c_leaves_a_checkpoint_and_says_so(table: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    arguments = [item if item != "3000" else "100000000" for item in ORDER_GFLOWNET]
-    process = start("fit", table, *arguments, "--out", folder, "-q")
-    wait_for((folder / "checkpoint.npz").exists, process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "--resume" in errors
-    assert "Traceback" not in errors
-    manifest = runs.read_manifest(folder)
-    assert (manifest["status"], manifest["reason"]) == ("stopped", "KeyboardInterrupt")
-    path = folder / "checkpoint.npz"
-    assert json.loads(str(read_npz(path, max_bytes=file_size(path))["header"]))["leaves"]

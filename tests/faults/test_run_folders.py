@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -82,45 +80,6 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     with atomic_write("/dev/null") as stream:
         stream.write("text")
     assert Path("/dev/null").is_char_device()
-
-
-@pytest.fixture
-def interrupts() -> Iterator[None]:
-    """Ctrl-C as an ordinary program has it, also where the tests run in the background of a shell."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interrupts")
-def test_ctrl_c_takes_effect_when_the_file_is_whole(tmp_path: Path) -> None:
-    def parts() -> Iterator[str]:
-        yield "one "
-        signal.raise_signal(signal.SIGINT)
-        yield "two"
-
-    path = tmp_path / "file"
-    with pytest.raises(KeyboardInterrupt), atomic_write(path) as stream:
-        stream.writelines(parts())
-    assert path.read_text() == "one two"
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)  # and from then on at once, as before
-
-
-@pytest.mark.usefixtures("interrupts")
-def test_ctrl_c_and_a_full_disk_together_end_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "fsync", _full_disk)
-    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "file"):
-        signal.raise_signal(signal.SIGINT)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_thread_writes_without_touching_the_signals(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(1) as threads:
-        threads.submit(write_json, tmp_path / "file.json", {"one": 1}).result()
-    assert read_json(tmp_path / "file.json") == {"one": 1}
 
 
 def test_bytes_that_are_no_text_become_question_marks(tmp_path: Path) -> None:

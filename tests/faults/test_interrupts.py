@@ -1,0 +1,127 @@
+"""Ctrl-C at any moment: one line, exit code 130, and what was done is kept."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+import pytest
+from command_line import start, wait_for
+
+from gflowdag import commands, runs
+from gflowdag.files import atomic_write, file_size, read_json, read_npz, write_json
+from gflowdag.interrupts import repeat_lost_interrupts
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "table.csv"
+    commands.run_simulation(path, "linear-gaussian", 4, 60, 1.0, "erdos-renyi", 3)
+    return path
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Ctrl-C as an ordinary program has it, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_leaves_a_checkpoint_and_says_so(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    method = ("--method", "order-gflownet", "--iterations", "100000000")
+    # JAX may crash on Python's way out; an interrupted program does not go there.
+    crash = "import atexit, os; atexit.register(os.abort)"
+    process = start("fit", table, *method, "--out", folder, "-q", first=crash)
+    wait_for((folder / "checkpoint.npz").exists, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    manifest = runs.read_manifest(folder)
+    assert (manifest["status"], manifest["reason"]) == ("stopped", "KeyboardInterrupt")
+    path = folder / "checkpoint.npz"
+    assert json.loads(str(read_npz(path, max_bytes=file_size(path))["header"]))["leaves"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "method",
+    ["exact", "mc3", "order-mcmc", "order-gflownet", "dag-gflownet", "dibs", "bcd-nets", "bootstrap-ges"],
+)
+def test_ctrl_c_at_random_moments_is_one_line(method: str, tmp_path: Path) -> None:
+    table, rng, hits = tmp_path / "table.csv", random.Random(0), 0
+    commands.run_simulation(table, "linear-gaussian", 14, 100, 2.0, "erdos-renyi", 1)
+    for attempt in range(8):
+        process = start("fit", table, "--method", method, "--out", tmp_path / f"run{attempt}", "-q")
+        try:
+            process.communicate(timeout=rng.uniform(1, 12))
+        except TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=100)
+            if process.returncode in (0, -signal.SIGINT):
+                continue  # it was about to end
+            hits += 1
+            assert process.returncode == 130, errors
+            assert errors.count("\n") == 1, errors
+    assert hits >= 2
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_ctrl_c_takes_effect_when_the_file_is_whole(tmp_path: Path) -> None:
+    def parts() -> Iterator[str]:
+        yield "one "
+        signal.raise_signal(signal.SIGINT)
+        yield "two"
+
+    path = tmp_path / "file"
+    with pytest.raises(KeyboardInterrupt), atomic_write(path) as stream:
+        stream.writelines(parts())
+    assert path.read_text() == "one two"
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)  # and from then on at once, as before
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_ctrl_c_and_a_full_disk_together_end_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "file"):
+        signal.raise_signal(signal.SIGINT)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_thread_writes_without_touching_the_signals(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(write_json, tmp_path / "file.json", {"one": 1}).result()
+    assert read_json(tmp_path / "file.json") == {"one": 1}
+
+
+class _Swallower:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_ctrl_c_that_a_destructor_has_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # restored afterwards
+    repeat_lost_interrupts()
+    _Swallower()
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(10)
