@@ -41,13 +41,10 @@ def run(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help_is_quick() -> None:
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        assert gflowdag("--help").returncode == 0
-        seconds.append(time.perf_counter() - started)
+    started = time.perf_counter()
+    assert gflowdag("--help").returncode == 0
     # Alone it takes 0.25 s; the bar of 0.5 s is doubled because other processes may share the cores.
-    assert min(seconds) < 1.0
+    assert time.perf_counter() - started < 1.0
 
 
 def test_a_run_folder_holds_question_answer_and_circumstances(run: Path) -> None:

@@ -52,8 +52,8 @@ def repeat_lost_interrupts() -> None:
 def end_at_once(code: int) -> NoReturn:
     """End the process without Python's own way out, unless there are workers to be stopped on it.
 
-    On that way, half of the programs that were interrupted while JAX traced or compiled crashed when the
-    pieces were taken down.
+    On that way, half of the fits that were interrupted in their first seconds, before JAX had compiled them,
+    crashed when the pieces were taken down.
     """
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     if loky is not None and loky._executor is not None:

@@ -22,13 +22,6 @@ from gflowdag.files import atomic_write, file_size, read_json, read_npz, write_j
 from gflowdag.interrupts import repeat_lost_interrupts
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "table.csv"
-    commands.run_simulation(path, "linear-gaussian", 4, 60, 1.0, "erdos-renyi", 3)
-    return path
-
-
 @pytest.fixture
 def interrupts() -> Iterator[None]:
     """Ctrl-C as an ordinary program has it, also where the tests run in the background of a shell."""

@@ -16,13 +16,6 @@ ORDER_GFLOWNET = ("--method", "order-gflownet", "--iterations", "3000", "--sampl
 EXACT = ("--method", "exact", "--samples", "40")
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "table.csv"
-    commands.run_simulation(path, "linear-gaussian", 4, 60, 1.0, "erdos-renyi", 3)
-    return path
-
-
 def _finish(command: tuple, folder: Path) -> bytes:
     """Let a run finish, resuming what there is; the bytes of its answer."""
     code, _, errors = run(*command, "--resume")

@@ -1,0 +1,17 @@
+"""What the tests of faults share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gflowdag import commands
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small table, for fits that are killed or interrupted."""
+    path = tmp_path_factory.mktemp("data") / "table.csv"
+    commands.run_simulation(path, "linear-gaussian", 4, 60, 1.0, "erdos-renyi", 3)
+    return path
