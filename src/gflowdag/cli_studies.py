@@ -59,6 +59,10 @@ def reproduce(
     ),
     methods: Annotated[str | None, typer.Option(help="Rows to run, separated by commas.")] = None,
     datasets: Annotated[int | None, typer.Option(min=1, help="Number of simulated data sets.")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Seconds of training of each DAG-GFlowNet, or of each stack --together."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     scheduler: Annotated[str | None, typer.Option(help="Dask scheduler, tcp://HOST:8786.")] = None,
     together: Annotated[
@@ -79,6 +83,7 @@ def reproduce(
         quick=quick,
         methods=None if methods is None else methods.split(","),
         num_datasets=datasets,
+        budget=budget,
         jobs=jobs,
         scheduler=scheduler,
         together=together,

@@ -49,6 +49,21 @@ def test_every_setting_is_a_parameter_of_its_estimator() -> None:
                 methods.make_estimator(name, methods.settings(name, quick=quick, num_variables=d), 0)
 
 
+def test_a_budget_is_for_the_networks_that_are_trained_edge_by_edge() -> None:
+    def changed(name: str, num_variables: int) -> dict[str, object]:
+        both = [
+            methods.settings(name, quick=False, num_variables=num_variables, budget=budget)
+            for budget in (None, 600.0)
+        ]
+        return {key: value for key, value in both[1].items() if value != both[0].get(key)}
+
+    assert changed("dag-gflownet-paper", 5) == {"iterations": 100_000, "budget": 600.0}
+    assert changed("dag-gflownet-paper", 20) == {"iterations": 100_000, "budget": 600.0}
+    assert changed("dag-gflownet", 20) == {"iterations": 2000, "budget": 600.0}
+    for name in ("exact", "mc3", "order-gflownet"):
+        assert changed(name, 20) == {}
+
+
 def test_a_problem_has_the_same_table_wherever_it_is_loaded() -> None:
     first, second = load(SMALL), load(Spec(**SMALL._asdict()))
     assert first.data.sha256 == second.data.sha256

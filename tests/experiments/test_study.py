@@ -90,6 +90,32 @@ def test_other_arguments_are_another_task(tmp_path: Path) -> None:
     assert rows[0]["square"] == 25
 
 
+def trained(folder: Path, options: dict[str, float]) -> dict[str, float]:
+    return {"seconds": options["budget"]}
+
+
+def test_a_result_that_had_more_seconds_to_train_will_do_one_that_had_fewer_will_not(tmp_path: Path) -> None:
+    def seconds(**options: float) -> float:
+        task = Task("fit", f"{__name__}:trained", {"options": {"batch_size": 8, **options}})
+        return run_tasks([task], tmp_path)[0]["seconds"]
+
+    assert seconds(budget=5.0) == 5.0
+    assert seconds(budget=3.0) == 5.0
+    assert seconds(budget=7.0, iterations=100) == 7.0
+    assert seconds(budget=5.0) == 7.0
+    assert seconds(budget=2.0, batch_size=16) == 2.0
+
+
+def test_a_result_stays_until_a_better_one_is_there(tmp_path: Path) -> None:
+    short = Task("fit", f"{__name__}:trained", {"options": {"budget": 5.0}})
+    [row] = run_tasks([short], tmp_path)
+    longer = short._replace(arguments={"options": {"budget": 9.0}})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gflowdag.experiments.study.run_task", lambda task, folder: task.name)  # as if killed
+        assert run_tasks([longer], tmp_path)[0]["error"]
+    assert run_tasks([short], tmp_path) == [row]
+
+
 def test_a_failure_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     rows = run_tasks(_tasks(log, [-1, 2]), tmp_path)

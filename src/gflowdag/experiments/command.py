@@ -18,6 +18,7 @@ def run_experiments(
     quick: bool,
     methods: Sequence[str] | None = None,
     num_datasets: int | None = None,
+    budget: float | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     together: bool = False,
@@ -30,7 +31,7 @@ def run_experiments(
     """
     faults: list[str] = []
     experiments, shown = chosen_experiments(name), verbose and sys.stderr.isatty()
-    fits = {"quick": quick, "methods": methods, "num_datasets": num_datasets}
+    fits = {"quick": quick, "methods": methods, "num_datasets": num_datasets, "budget": budget}
     if together:
         with progress_bar("together", enabled=shown) as progress:
             run_together(experiments, out, **fits, progress=progress)

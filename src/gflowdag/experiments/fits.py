@@ -24,17 +24,19 @@ NUM_SAMPLES = 1000  # graphs of every method, as in the paper
 _FIGURES = ("iterations", "ess", "pareto_k", "r_hat", "cyclic_fraction", "num_distinct", "rounding")
 
 
-def fit_tasks(problems: Iterable[Spec], methods: Sequence[str], *, quick: bool) -> list[Task]:
+def fit_tasks(
+    problems: Iterable[Spec], methods: Sequence[str], *, quick: bool, budget: float | None = None
+) -> list[Task]:
     """A task for each problem and method."""
-    return [fit_task(problem, method, quick=quick) for problem in problems for method in methods]
+    return [
+        fit_task(problem, method, quick=quick, budget=budget) for problem in problems for method in methods
+    ]
 
 
-def fit_task(problem: Spec, method: str, *, quick: bool) -> Task:
+def fit_task(problem: Spec, method: str, *, quick: bool, budget: float | None = None) -> Task:
     """The task that fits one method to one problem; the fit's seed is that of the problem."""
-    options = {
-        "num_samples": NUM_SAMPLES,
-        **settings(method, quick=quick, num_variables=problem.num_variables),
-    }
+    chosen = settings(method, quick=quick, num_variables=problem.num_variables, budget=budget)
+    options = {"num_samples": NUM_SAMPLES, **chosen}
     arguments = {"problem": as_json(problem), "method": method, "options": options, "seed": problem.seed}
     return Task(f"{problem.name}--{method}", f"{__name__}:fit", arguments)
 

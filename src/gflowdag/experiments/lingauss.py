@@ -16,7 +16,6 @@ from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
 from gflowdag.experiments.tables import (
     Frame,
-    budget,
     drawn_label,
     label,
     markdown,
@@ -168,23 +167,27 @@ def _convergence(fits: Frame) -> str:
 
 
 def _training(fits: Frame, d: int) -> list[str]:
-    """A warning, where seconds ended the training of edge-wise networks, with what the rest would take."""
+    """A warning, where seconds ended the training of edge-wise networks."""
     stopped = []
     for method in ("dag-gflownet-paper", "dag-gflownet"):
         rows = fits[(fits["method"] == method) & (fits["size"] == "full")]
         asked = planned_iterations(method, d)
         if asked is None or not was_cut_short(rows):
             continue
-        done = rows["iterations"].median()
-        minutes = budget(rows) / 60 * max(asked / done - 1, 0)
-        rest = f"{minutes / 60:,.1f} hours" if minutes > 60 else f"{minutes:.0f} minutes"
-        stopped.append(f"{label(method)} after {done:,.0f} of {asked:,} iterations, with {rest} to go")
+        longest, usual = rows.loc[rows["iterations"].idxmax()], rows["iterations"].median()
+        words = f"{label(method)} after {usual:,.0f} of {asked:,} iterations"
+        if longest["iterations"] > 2 * usual:
+            words += (
+                f" ({longest['problem']} was trained alone for {longest['iterations']:,.0f}: correlation "
+                f"with the reference {longest['edge_r']:.2f}, ESS {longest['ess']:.3f})"
+            )
+        stopped.append(words)
     if not stopped:
         return []
     return [
         "Training of edge-wise networks was ended by the clock, all data sets side by side: "
-        f"{'; '.join(stopped)} at that pace (compilation included). An ESS near 1 / number of samples says "
-        "that training was not finished: such rows show that, not what the methods can reach."
+        f"{'; '.join(stopped)}. An ESS near 1 / number of samples says that training was not finished: such "
+        "rows show that, not what the methods can reach."
     ]
 
 

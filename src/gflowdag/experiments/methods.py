@@ -185,8 +185,15 @@ WITH_INTERVENTIONS = tuple(
 )
 
 
-def settings(name: str, *, quick: bool, num_variables: int) -> dict[str, Any]:
-    """Parameters of a row's estimator beside its defaults."""
+def settings(name: str, *, quick: bool, num_variables: int, budget: float | None = None) -> dict[str, Any]:
+    """Parameters of a row's estimator beside its defaults.
+
+    Args:
+        name: of the row.
+        quick: small settings, for minutes on two cores.
+        num_variables: of the data.
+        budget: seconds that end the training of a DAG-GFlowNet, in place of the row's own.
+    """
     method = METHODS[name]
     chosen = dict(method.quick if quick else method.full)
     if num_variables > LARGE:
@@ -194,6 +201,9 @@ def settings(name: str, *, quick: bool, num_variables: int) -> dict[str, Any]:
     sizes = [least for least in method.budgets if num_variables >= least]
     if sizes and not quick:
         chosen["budget"] = method.budgets[max(sizes)]
+    if budget is not None and "preset" in chosen:
+        iterations = preset_for(chosen["preset"], num_variables).iterations
+        chosen = {"iterations": iterations, **chosen, "budget": budget}
     return chosen
 
 

@@ -31,11 +31,13 @@ Every figure and table of *Bayesian Structure Learning with Generative Flow Netw
 with this library, with the paper's numbers beside ours. One command each:
 
     gflowdag reproduce EXPERIMENT [--quick] [--methods NAME,NAME] [--datasets N]
-        [--out FOLDER] [--jobs N] [--scheduler tcp://HOST:8786] [--together]
+        [--budget SECONDS] [--out FOLDER] [--jobs N] [--scheduler tcp://HOST:8786] [--together]
 
 where `EXPERIMENT` is `small-graphs`, `lingauss20`, `lingauss50`, `sachs`, `sachs-coverage`,
 `sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it was; fits from other
-machines are merged by copying their files into the folder.
+machines are merged by copying their files into the folder. The training of edge-wise networks of many
+variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any DAG-GFlowNet, and a
+fit that has had more time is kept.
 
 Every line of a table says in its last column what was run for it: `full` or `quick` settings, on how many
 data sets, and the median seconds of one fit. **Quick rows show that everything runs; they are not meant to be
@@ -172,8 +174,9 @@ def _circumstances(results: Results) -> str:
     order = {label(name): rank for rank, name in enumerate(METHODS)}
     rows.sort(key=lambda row: (studies.index(row["study"]), order[row["method"]]))
     return (
-        "Seconds are those of the fit, compilation included. A `+` behind a commit says that files of the "
-        "package had been changed since.\n\n" + markdown(rows)
+        "Seconds are those of the fit, compilation included, or its share of those of a stack. Devices and "
+        "cores were shared with other fits, so that seconds are no measure of speed. A `+` behind a commit "
+        "says that files of the package had been changed since.\n\n" + markdown(rows)
     )
 
 

@@ -56,6 +56,7 @@ def run(
     quick: bool,
     methods: Sequence[str] | None = None,
     num_datasets: int | None = None,
+    budget: float | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Progress = silent,
@@ -68,11 +69,13 @@ def run(
         quick: small settings, for minutes on two cores.
         methods: rows to run; all by default. Others that are stored already stay.
         num_datasets: number of simulated data sets, in place of the experiment's own.
+        budget: seconds that end the training of each DAG-GFlowNet, in place of the row's own; its number of
+            iterations ends it at the latest.
         jobs: worker processes.
         scheduler: address of a Dask scheduler, in place of workers on this machine.
         progress: told after every fit.
     """
-    tasks = planned_tasks(experiment, quick=quick, methods=methods, num_datasets=num_datasets)
+    tasks = planned_tasks(experiment, quick=quick, methods=methods, num_datasets=num_datasets, budget=budget)
     folder = study_folder(out, experiment.study, quick=quick)
     rows = run_tasks(tasks, folder, jobs=jobs, scheduler=scheduler, progress=progress)
     results, size = Results(out), "quick" if quick else "full"
@@ -81,13 +84,18 @@ def run(
 
 
 def planned_tasks(
-    experiment: Experiment, *, quick: bool, methods: Sequence[str] | None, num_datasets: int | None
+    experiment: Experiment,
+    *,
+    quick: bool,
+    methods: Sequence[str] | None,
+    num_datasets: int | None,
+    budget: float | None = None,
 ) -> list[Task]:
     """The fits of an experiment, of all of its rows or of some."""
     if methods is not None:
         require_methods(list(methods))
     chosen = [name for name in experiment.methods if methods is None or name in methods]
-    return fit_tasks(experiment.problems(quick, num_datasets), chosen, quick=quick)
+    return fit_tasks(experiment.problems(quick, num_datasets), chosen, quick=quick, budget=budget)
 
 
 def run_together(
@@ -97,13 +105,15 @@ def run_together(
     quick: bool,
     methods: Sequence[str] | None = None,
     num_datasets: int | None = None,
+    budget: float | None = None,
     progress: Progress = silent,
 ) -> None:
     """Run the fits of DAG-GFlowNets, those of equal size as one stack; arguments as for `run`."""
+    asked = {"quick": quick, "methods": methods, "num_datasets": num_datasets, "budget": budget}
     fits = [
         PlannedFit(task, study_folder(out, experiment.study, quick=quick).absolute())
         for experiment in experiments
-        for task in planned_tasks(experiment, quick=quick, methods=methods, num_datasets=num_datasets)
+        for task in planned_tasks(experiment, **asked)
         if can_be_stacked(task)
     ]
     # Experiments may share a study: each of its fits once.

@@ -1,15 +1,17 @@
 """A study is a set of independent tasks whose results are files: it can be stopped, resumed and spread out.
 
 A task calls a module-level function with JSON arguments and stores what it returns under its own name. A
-task whose file is there, for the same arguments, is not run again; a worker that dies loses the one task it
-held, which is run again. On one machine tasks run in joblib's spawned workers, on many on a Dask cluster that
-shares the folder. Studies that ran elsewhere are merged by copying their files.
+task whose file is there, for the same arguments or with more seconds to train, is not run again; a worker
+that dies loses the one task it held, which is run again. On one machine tasks run in joblib's spawned
+workers, on many on a Dask cluster that shares the folder. Studies that ran elsewhere are merged by copying
+their files.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import sys
 import time
@@ -70,7 +72,8 @@ def run_tasks(
     folder = Path(folder).absolute()
     pending = [task for task in tasks if stored_row(task, folder) is None]
     for task in pending:
-        _path(task, folder).unlink(missing_ok=True)  # an old failure must not pass for a new one
+        if _stored(task, folder) is not None:
+            _path(task, folder).unlink()  # an old failure must not pass for a new one
     done = len(tasks) - len(pending)
     progress(done, len(tasks))
     for _ in _completed(pending, folder, jobs, scheduler):
@@ -120,8 +123,23 @@ def _stored(task: Task, folder: Path) -> dict[str, Any] | None:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FileFormatError(f"{path} is not a task's result: move it away ({error})") from error
-    same = record.get("function") == task.function and record.get("arguments") == _as_json(task.arguments)
-    return record if same else None
+    same = record.get("function") == task.function
+    return record if same and _serves(record.get("arguments", {}), _as_json(task.arguments)) else None
+
+
+def _serves(done: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """Whether a result for these arguments will do: they are equal, but for more seconds to train."""
+    (done, had), (asked, wanted) = _and_budget(done), _and_budget(asked)
+    return done == asked and had >= wanted
+
+
+def _and_budget(arguments: dict[str, Any]) -> tuple[dict[str, Any], float]:
+    """Arguments without the two limits of training, and its seconds: no end where no clock was set."""
+    options = arguments.get("options", {})
+    if "budget" not in options:
+        return arguments, math.inf
+    rest = {name: value for name, value in options.items() if name not in ("budget", "iterations")}
+    return {**arguments, "options": rest}, options["budget"]
 
 
 def _path(task: Task, folder: Path) -> Path:

@@ -91,16 +91,15 @@ def earlier_versions(rows: Frame) -> list[str]:
     return sorted({version for name, version in fits if is_outdated(name, version)})
 
 
-def budget(rows: Frame) -> float:
-    """Seconds that ended the training of these fits, of the whole stack where they were trained together."""
-    return float(rows["options"].str.extract(r"budget=([\d.]+)", expand=False).astype(float).median())
+def datasets_of(rows: Frame) -> str:
+    """How many data sets these rows are about, in words."""
+    count = rows["problem"].nunique()
+    return "1 data set" if count == 1 else f"{count} data sets"
 
 
 def size_of(rows: Frame) -> str:
     """What was run for one line of a table: size, data sets, seconds and iterations of one fit."""
-    count = rows["problem"].nunique()
-    sets = "1 data set" if count == 1 else f"{count} data sets"
-    run = [str(rows["size"].iloc[0]), sets, f"{rows['seconds'].median():.0f} s"]
+    run = [str(rows["size"].iloc[0]), datasets_of(rows), f"{rows['seconds'].median():.0f} s"]
     iterations = float(rows["iterations"].median()) if "iterations" in rows else math.nan
     if not math.isnan(iterations):
         run.append(f"{iterations:,.0f} iterations")
