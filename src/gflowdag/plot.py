@@ -162,7 +162,8 @@ def against_exact(
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=0.8, zorder=1)
     ax.scatter(x, y, s=9, color=_RED, alpha=0.5, linewidths=0, zorder=2)
     ax.text(0.97, 0.04, f"r = {np.corrcoef(x, y)[0, 1]:.4f}", ha="right", transform=ax.transAxes)
-    ax.set(xlabel="exact posterior", ylabel=f"estimate, {feature} features", aspect="equal")
+    name = feature.replace("markov", "Markov")
+    ax.set(xlabel="exact posterior", ylabel=f"estimate, {name}s", aspect="equal")
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return ax
 
