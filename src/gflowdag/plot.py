@@ -177,7 +177,7 @@ def class_coverage(
 
     Args:
         posteriors: one posterior, or several by name; their graphs need scores.
-        log: logarithmic probabilities (paper, figure 6).
+        log: logarithmic probabilities (paper, figure 8).
         ax: where to draw.
     """
     ax = _axes(ax)

@@ -45,7 +45,7 @@ class Preset(NamedTuple):
 
 PRESETS = {
     "fast": Preset(2000, 128, Options(learning_rate=1e-3)),
-    # appendix C of the paper and its official implementation
+    # as in the official implementation
     "paper": Preset(
         100_000, 32, Options(learning_rate=1e-5, warmup=1, clip=np.inf, target_period=1000, cooldown=0.0)
     ),

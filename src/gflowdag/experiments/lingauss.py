@@ -66,10 +66,13 @@ def _held_out(results: Results, judged: Frame, d: int) -> Frame:
         for fit in fits.to_dict(orient="records"):
             values = judge.log_joint_held_out(problem, results.posterior(study(d), fit), evidence)
             fitted = {name: fit[name] for name in ("method", "size", "options")}
+            fitted["run"] = size_of(pd.DataFrame([fit]))
             rows.append(known | fitted | judge.held_out_box(values))
         assert problem.truth is not None
         truth = judge.log_joint_of_graphs(problem, problem.truth.to_numpy(bool)[None], evidence)
-        rows.append(known | {"method": TRUTH, "size": "", "options": ""} | judge.held_out_box(truth))
+        rows.append(
+            known | {"method": TRUTH, "size": "", "options": "", "run": ""} | judge.held_out_box(truth)
+        )
     return pd.DataFrame(rows)
 
 
@@ -231,6 +234,7 @@ def _held_out_section(held_out: Frame, d: int) -> str:
                 "median": row["held_out_median"],
                 "quartiles": None if is_truth else " … ".join(shown(row[_BOX[end]], 1) for end in (1, 3)),
                 "paper": paper if row["scaling"] == "raw" else None,
+                "run": row["run"] or None,
             }
         )
     return (

@@ -39,10 +39,10 @@ machines are merged by copying their files into the folder. The training of edge
 variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any DAG-GFlowNet, and a
 fit that has had more time is kept.
 
-Every line of a table says in its last column what was run for it: `full` or `quick` settings, on how many
-data sets, and the median seconds of one fit. **Quick rows show that everything runs; they are not meant to be
-good**: their budgets are a few seconds of training on a processor core. The settings of each row are in the
-last section.
+The last column of a table of results says what was run for each line: `full` or `quick` settings, on how many
+data sets, and the median seconds of one fit; smaller tables beside it are of the same fits. **Quick rows show
+that everything runs; they are not meant to be good**: their budgets are a few seconds of training on a
+processor core. The settings of each row are in the last section.
 
 Two kinds of distance stand side by side: *recovery*, to the graph that made the data, and *fidelity*, to the
 exact posterior. A method can be good at the first by being bad at the second (finding 1).

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 Box = tuple[float, float, float]
 
-ITERATIONS = 100_000  # of training, appendix C
+ITERATIONS = 100_000  # of training, by the official implementation; the paper does not say
 
 # Figure 3: Pearson correlation with the exact posterior, 20 graphs of five nodes, DAG-GFlowNet.
 SMALL_GRAPHS = {"edge_r": 0.9992, "path_r": 0.9989, "markov blanket_r": 0.9997}

@@ -1,4 +1,4 @@
-"""The paper's policy: a Linear Transformer on the d² edges of a graph (paper, sec. 4.2 and appendix C).
+"""The paper's policy: a Linear Transformer on the d² edges of a graph (paper, sec. 4.3).
 
 Sizes are those of the official implementation. Attention is linear in the number of tokens (Katharopoulos
 et al. 2020), and nothing but the embeddings tells nodes apart.

@@ -1,4 +1,4 @@
-"""The `paper` learner: detailed balance on replayed transitions (paper, sec. 4.3 and appendix C).
+"""The `paper` learner: detailed balance on replayed transitions (paper, sec. 5.2).
 
 A few environments run on from iteration to iteration; each takes one step, its transition goes into the
 replay buffer unless it is a stop, and the loss is computed on a uniform batch from the buffer, with a target
