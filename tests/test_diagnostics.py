@@ -56,6 +56,17 @@ def test_constant_chains_agree_or_do_not() -> None:
     assert diagnostics.chain_ess(agreeing) == 30
 
 
+@pytest.mark.parametrize("drift", [0.0, 1e-13])
+def test_rounding_is_no_disagreement(drift: float) -> None:
+    rng = np.random.default_rng(9)
+    values = -rng.uniform(10, 5000, size=200)  # log scores
+    equal = np.broadcast_to(values, (64, 100, 200)) * (1 + drift * rng.normal(size=(64, 100, 200)))
+    assert (diagnostics.split_r_hat(equal) == 1.0).all()
+    assert (diagnostics.chain_ess(equal) == 6400).all()
+    differing = equal + 1e-3 * np.arange(64)[:, None, None]
+    assert (diagnostics.split_r_hat(differing) > 1e3).all()
+
+
 def test_the_effective_size_of_an_autoregressive_chain() -> None:
     rng = np.random.default_rng(4)
     noise, chain = rng.normal(size=(4, 8000)), np.zeros((4, 8000))

@@ -119,6 +119,35 @@ assert jax.config.jax_enable_x64 == before
 """
 
 
+@pytest.mark.parametrize(
+    ("ess", "pareto_k", "verdict", "chosen"),
+    [
+        (0.9, 0.1, "trusted", "order-gflownet"),
+        (0.001, 0.1, "not converged", "order-mcmc"),
+        (0.9, 1.2, "not converged", "order-mcmc"),
+        (0.9, 0.1, "not converged", "order-mcmc"),  # refuted by its witnesses
+    ],
+)
+def test_auto_hands_over_to_chains_that_take_their_own_number_of_steps(
+    ess: float, pareto_k: float, verdict: str, chosen: str, monkeypatch
+) -> None:
+    figures = {"ess": ess, "pareto_k": pareto_k, "verdict": verdict, "explanation": ""}
+    steps = []
+
+    def answer(self, score, seed, progress):
+        steps.append(self.iterations)
+        graphs = np.zeros((1, score.num_variables, score.num_variables), bool)
+        return gd.Posterior(graphs, score.names, method=self.method, details=figures)
+
+    for method in ("order-gflownet", "order-mcmc"):
+        monkeypatch.setattr(estimator_class(method), "_infer", answer)
+    table = np.random.default_rng(0).normal(size=(60, 21))
+    posterior = gd.fit(table, method="auto", iterations=7, num_samples=20, random_state=0)
+    assert posterior.method == chosen
+    assert posterior.diagnostics()["chosen"].startswith(chosen)
+    assert steps == ([7] if chosen == "order-gflownet" else [7, estimator_class(chosen)().iterations])
+
+
 def test_the_answer_does_not_depend_on_the_users_jax_settings() -> None:
     command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS)]
     root = os.path.dirname(os.path.abspath(__file__))

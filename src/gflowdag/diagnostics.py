@@ -112,7 +112,7 @@ def split_r_hat(chains: ArrayLike) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         r_hat = np.sqrt((draws - 1) / draws + between / within)
     # Constant within every chain: fine if all chains agree, hopeless if they do not.
-    return np.where(within > 0, r_hat, np.where(between > 0, np.inf, 1.0))
+    return np.where(_varies(halves, axis=1).any(axis=0), r_hat, np.where(_varies(halves), np.inf, 1.0))
 
 
 def chain_ess(chains: ArrayLike) -> np.ndarray:
@@ -143,7 +143,12 @@ def chain_ess(chains: ArrayLike) -> np.ndarray:
     positive = np.cumprod(pairs > 0, axis=0).astype(bool)
     monotone = np.where(positive, np.minimum.accumulate(pairs, axis=0), 0.0)
     time = np.maximum(2 * monotone.sum(axis=0) - 1, 1 / np.log10(max(total, 10)))
-    return np.where(pooled > 0, np.minimum(total / time, total * np.log10(max(total, 10))), total)
+    return np.where(_varies(halves), np.minimum(total / time, total * np.log10(max(total, 10))), total)
+
+
+def _varies(draws: np.ndarray, axis: int | tuple[int, int] = (0, 1)) -> np.ndarray:
+    """Whether draws differ by more than rounding, which running sums leave in a constant."""
+    return np.ptp(draws, axis=axis) > 1e-10 * np.abs(draws).max(axis=(0, 1))
 
 
 def _split(chains: np.ndarray) -> np.ndarray:

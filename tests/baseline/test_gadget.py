@@ -108,6 +108,28 @@ def test_the_restriction_to_candidates_is_told(five_variables):
         gd.Gadget(num_candidates=0).fit(five_variables)
 
 
+def test_chains_leave_partitions_that_the_knowledge_forbids(five_variables):
+    pytest.importorskip("sumu")
+    knowledge = Knowledge(forbidden=[("a", "b")])
+    score = make_score(Dataset.from_frame(five_variables[["a", "b", "c", "d"]], knowledge=knowledge))
+    for seed in range(
+        20
+    ):  # one start in nine is such a partition; three of these chains used to stay at theirs
+        run = gadget.sample(score, gadget.Options(3, 3, 1, 100, 20, 1), seed)
+        assert np.isfinite(score.log_score(run.graphs)).all()
+
+
+def test_a_restriction_that_may_hide_something_is_not_trusted(five_variables):
+    pytest.importorskip("sumu")
+    options = {**FAST, "num_steps": 20_000, "max_outsiders": 1}
+    verdicts = {
+        number: gd.Gadget(num_candidates=number, random_state=0, **options).fit(five_variables).posterior_
+        for number in (2, 4)
+    }
+    judged = {number: posterior.diagnostics()["verdict"] for number, posterior in verdicts.items()}
+    assert judged == {2: "unverified", 4: "trusted"}
+
+
 def test_a_missing_package_names_the_pip_command(five_variables, monkeypatch):
     monkeypatch.setitem(sys.modules, "sumu", None)
     for name in [name for name in sys.modules if name.startswith("sumu.")]:

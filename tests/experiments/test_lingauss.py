@@ -30,7 +30,7 @@ def test_training_that_the_clock_ended_is_named():
 
 def test_a_network_that_was_trained_far_longer_is_named_with_its_fidelity():
     said = section(10, 1000, 10)
-    assert "after 10 of 2,000 iterations (d20-n100-s1-raw was trained alone for 1,000: " in said
+    assert "after 10 of 2,000 iterations (d20-n100-s1-raw for 1,000: " in said
     assert "correlation with the reference 0.70, ESS 0.020)" in said
 
 

@@ -60,6 +60,7 @@ def test_a_budget_is_for_the_networks_that_are_trained_edge_by_edge() -> None:
     assert changed("dag-gflownet-paper", 5) == {"iterations": 100_000, "budget": 600.0}
     assert changed("dag-gflownet-paper", 20) == {"iterations": 100_000, "budget": 600.0}
     assert changed("dag-gflownet", 20) == {"iterations": 2000, "budget": 600.0}
+    assert changed("plain-policy", 10) == {"iterations": 2000, "budget": 600.0}
     for name in ("exact", "mc3", "order-gflownet"):
         assert changed(name, 20) == {}
 

@@ -116,6 +116,44 @@ def test_a_result_stays_until_a_better_one_is_there(tmp_path: Path) -> None:
     assert run_tasks([short], tmp_path) == [row]
 
 
+def test_a_fit_that_came_to_its_end_will_do_whatever_the_clock(tmp_path: Path) -> None:
+    def fit(**limits: float) -> str:
+        rows = run_tasks([Task("fit", f"{__name__}:ended", {"options": {"preset": 1, **limits}})], tmp_path)
+        return rows[0]["limits"]
+
+    assert fit(budget=9.0, iterations=100) == "9.0 100"
+    assert fit() == "9.0 100"
+    assert fit(budget=50.0) == "9.0 100"
+    assert fit(preset=2) == "None None"
+
+
+def ended(folder: Path, options: dict[str, float]) -> dict[str, object]:
+    return {"limits": f"{options.get('budget')} {options.get('iterations')}", "iterations": 100}
+
+
+def fails_in_the_long_run(folder: Path, options: dict[str, float]) -> dict[str, float]:
+    if options["budget"] > 5:
+        raise ValueError("too long")
+    return {"seconds": options["budget"]}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failure_leaves_the_row_that_was_there(tmp_path: Path, monkeypatch, jobs: int) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    function = f"{Path(__file__).stem}:fails_in_the_long_run"
+
+    def rows(budget: float) -> list[dict[str, object]]:
+        tasks = [Task(name, function, {"options": {"budget": budget}}) for name in "ab"]
+        answer = run_tasks(tasks, tmp_path, jobs=jobs)
+        return [{key: row.get(key) for key in ("task", "seconds", "error")} for row in answer]
+
+    short = [{"task": name, "seconds": 5.0, "error": None} for name in "ab"]
+    assert rows(5.0) == short
+    assert [row["error"] for row in rows(9.0)] == ["ValueError: too long"] * 2
+    assert rows(5.0) == short
+    assert [row["error"] for row in rows(7.0)] == ["ValueError: too long"] * 2
+
+
 def test_a_failure_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     rows = run_tasks(_tasks(log, [-1, 2]), tmp_path)

@@ -123,16 +123,18 @@ def test_chains_end_in_the_posterior_at_four_nodes():
     np.testing.assert_allclose(shift, shift[0], atol=1e-9)  # the running score has not drifted
 
 
+@pytest.mark.parametrize("scale", [1.0, 1000.0])  # the second as of thousands of rows
 @double_precision
-def test_conditionals_are_exact_when_averaged_over_the_exact_posterior():
+def test_conditionals_are_exact_when_averaged_over_the_exact_posterior(scale):
     knowledge = {"required": np.zeros((4, 4), bool), "forbidden": np.eye(4, dtype=bool), "max_parents": 2}
     knowledge["required"][0, 1] = True
     knowledge["forbidden"][1, 0] = knowledge["forbidden"][2, 3] = True
     graphs = all_dags(4)
     legal = graphs[:, 0, 1] & ~graphs[:, 2, 3] & (graphs.sum(1) <= 2).all(1)
     graphs = graphs[legal]
-    table = np.random.default_rng(2).normal(size=(4, 8))
-    weights = np.exp(log_weights(table, graphs))
+    table = scale * np.random.default_rng(2).normal(size=(4, 8))
+    log_posterior = log_weights(table, graphs)
+    weights = np.exp(log_posterior - log_posterior.max())
     limits, changes = moves.limits_from_constraints(**knowledge), TableChanges(jnp.asarray(table))
     state = structure.init(graphs, np.zeros(len(graphs)), changes, limits)
     each = np.asarray(structure.edge_conditionals(state, changes, limits))

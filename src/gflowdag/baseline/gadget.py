@@ -8,7 +8,7 @@ its split-or-merge move, which in version 0.1.2 draws the nodes to split off wit
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -146,10 +146,18 @@ def sample(score: Score, options: Options, seed: int) -> Run:
     Args:
         score: the score to sample from.
         options: how to walk.
-        seed: sumu draws from NumPy's global generator, which is seeded here: give it a process of its own.
+        seed: of NumPy's global generator, which sumu draws from; it is left as it was found.
     """
-    gadget, mcmc = import_sumu("gadget"), import_sumu("mcmc")
+    before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
+    try:
+        return _sample(score, options)
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+
+
+def _sample(score: Score, options: Options) -> Run:
+    gadget, mcmc = import_sumu("gadget"), import_sumu("mcmc")
     local, d = LocalScores(score), score.num_variables
     size = min(options.num_candidates, d - 1)
     candidates = import_sumu("candidates").candidate_parent_algorithm["greedy-lite"](size, n=d, scores=local)
@@ -162,6 +170,7 @@ def sample(score: Score, options: Options, seed: int) -> Run:
         c_r_score=gadget.CandidateRestrictedScore(table, candidate_array, size),
         c_c_score=gadget.CandidateComplementScore(candidates, local, outsiders) if size < d - 1 else None,
     )
+    target.sum = _of_possible_sets(target.sum)
     temperatures = np.linspace(0, 1, options.num_temperatures) if options.num_temperatures > 1 else [1.0]
     chains = [mcmc.PartitionMCMC(candidates, target, outsiders, temperature=float(t)) for t in temperatures]
     for each in chains:
@@ -170,8 +179,14 @@ def sample(score: Score, options: Options, seed: int) -> Run:
 
     partitions = []
     for step in range(options.burn_in + options.num_steps):
-        partition = chain.sample()[0]
+        with np.errstate(over="ignore"):  # of the ratio, on the way out of an impossible partition
+            partition, log_weight = chain.sample()
         if step >= options.burn_in and (step - options.burn_in) % options.thinning == 0:
+            if log_weight < IMPOSSIBLE / 2:
+                raise GFlowDAGError(
+                    f"no order of the nodes that the knowledge allows was found in {step:,} steps: raise "
+                    "burn_in, or use OrderMCMC, whose chains start at one"
+                )
             partitions.append(partition)
 
     graphs, log_scores = np.zeros((len(partitions), d, d), bool), np.zeros(len(partitions))
@@ -190,6 +205,19 @@ def sample(score: Score, options: Options, seed: int) -> Run:
             graphs[index, list(family[1]) if len(family) > 1 else [], node] = True
             log_scores[index] += log_score
     return Run(graphs, log_scores)
+
+
+def _of_possible_sets(total: Callable[..., float]) -> Callable[..., float]:
+    """sumu's sum over parent sets, which is not a number where knowledge forbids all of them.
+
+    A chain that starts at such a partition would stay there: nothing compares with it.
+    """
+
+    def total_or_impossible(*sets: Any) -> float:
+        log_weight = total(*sets)
+        return IMPOSSIBLE if np.isnan(log_weight) else log_weight
+
+    return total_or_impossible
 
 
 def run(

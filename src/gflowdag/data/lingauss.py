@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gflowdag.data.networks import LinearGaussianNetwork
-from gflowdag.data.reading import read_text
 from gflowdag.errors import FileFormatError
 from gflowdag.graph.closure import is_acyclic
 
 _INTERCEPT = "(Intercept)"
-
-
-def read_linear_gaussian(path: str | Path) -> LinearGaussianNetwork:
-    """Read a linear-Gaussian network from a JSON file, gzipped or not.
-
-    Raises:
-        FileFormatError: the file is no such network.
-    """
-    return parse_linear_gaussian(read_text(Path(path), FileFormatError), source=str(path))
 
 
 def parse_linear_gaussian(text: str, source: str = "the text") -> LinearGaussianNetwork:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,16 +89,20 @@ class AutoPosterior(StructureLearner):
 
         learnt = self._with_my_parameters(OrderGFlowNet)._infer(score, seed, progress)
         figures = learnt.diagnostics()
-        if figures["ess"] >= MINIMAL_ESS and figures["pareto_k"] <= MAXIMAL_PARETO_K:
+        if figures["ess"] < MINIMAL_ESS or figures["pareto_k"] > MAXIMAL_PARETO_K:
+            reason = (
+                "the order GFlowNet's weights do not vouch for it (effective sample size "
+                f"{figures['ess']:.1%}, Pareto k {figures['pareto_k']:.2f})"
+            )
+        elif figures["verdict"] == "not converged":
+            reason = "the order GFlowNet has not converged, whatever its weights say"
+        else:
             return _chosen(learnt, f"{d} variables are too many for the exact posterior")
-        reason = (
-            f"the order GFlowNet's weights do not vouch for it (effective sample size {figures['ess']:.1%}, "
-            f"Pareto k {figures['pareto_k']:.2f})"
-        )
-        return _chosen(self._with_my_parameters(OrderMCMC)._infer(score, seed, progress), reason)
+        chains = self._with_my_parameters(OrderMCMC, but=("iterations",))  # those of training
+        return _chosen(chains._infer(score, seed, progress), reason)
 
-    def _with_my_parameters(self, estimator: type[Method]) -> Method:
-        known = estimator._get_param_names()
+    def _with_my_parameters(self, estimator: type[Method], but: Sequence[str] = ()) -> Method:
+        known = set(estimator._get_param_names()) - set(but)
         chosen = estimator(**{name: value for name, value in self.get_params().items() if name in known})
         chosen._data = self._data
         return chosen

@@ -112,8 +112,9 @@ class Gadget(StructureLearner):
                 "Gadget found no graph that the knowledge allows: raise num_candidates or burn_in"
             )
         d = score.num_variables
-        explanation = figures["explanation"]
+        explanation, verdict = figures["explanation"], figures["verdict"]
         if self.num_candidates < d - 1:
+            verdict = "unverified" if verdict == "trusted" else verdict
             explanation += (
                 f" Only {self.num_candidates} candidate parents of {d - 1} were combined freely; "
                 "how much of the posterior this hides is not known."
@@ -132,7 +133,7 @@ class Gadget(StructureLearner):
             best_graph=graphs[np.argmax(log_scores)],
             details={
                 **figures,
-                "verdict": figures["verdict"] if legal.all() else "not converged",
+                "verdict": verdict if legal.all() else "not converged",
                 "explanation": explanation,
                 "sampled_prior": type(score.prior).__name__,
                 "num_against_knowledge": int((~legal).sum()),

@@ -151,6 +151,7 @@ class OrderGFlowNet(StructureLearner):
                     self.depth,
                     self.learning_rate,
                     self.num_candidates,
+                    *(() if problem.is_dense else (self.chain_steps, self.num_chains)),
                 ),
                 progress=progress,
             )

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from gflowdag.data import Knowledge
+from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.order_verdict import restricted_verdict
@@ -83,6 +84,8 @@ class OrderMCMC(StructureLearner):
         self.num_candidates = num_candidates
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        if self.num_records < 4:
+            raise GFlowDAGError(f"num_records must be 4 or more to judge convergence, got {self.num_records}")
         problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
         ladder = order_chains.geometric_ladder(
             self.num_temperatures or (1 if problem.is_dense else TEMPERATURES), self.hottest

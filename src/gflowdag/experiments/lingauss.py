@@ -181,8 +181,8 @@ def _training(fits: Frame, d: int) -> list[str]:
         words = f"{label(method)} after {usual:,.0f} of {asked:,} iterations"
         if longest["iterations"] > 2 * usual:
             words += (
-                f" ({longest['problem']} was trained alone for {longest['iterations']:,.0f}: correlation "
-                f"with the reference {longest['edge_r']:.2f}, ESS {longest['ess']:.3f})"
+                f" ({longest['problem']} for {longest['iterations']:,.0f}: correlation with the reference "
+                f"{shown(longest.get('edge_r'), 2)}, ESS {longest['ess']:.3f})"
             )
         stopped.append(words)
     if not stopped:

@@ -201,15 +201,20 @@ def settings(name: str, *, quick: bool, num_variables: int, budget: float | None
     sizes = [least for least in method.budgets if num_variables >= least]
     if sizes and not quick:
         chosen["budget"] = method.budgets[max(sizes)]
-    if budget is not None and "preset" in chosen:
-        iterations = preset_for(chosen["preset"], num_variables).iterations
+    if budget is not None and (preset := _preset(method, chosen)) is not None:
+        iterations = preset_for(preset, num_variables).iterations
         chosen = {"iterations": iterations, **chosen, "budget": budget}
     return chosen
 
 
+def _preset(method: Method, chosen: Mapping[str, Any]) -> str | None:
+    """Of a DAG-GFlowNet; None for other rows."""
+    return chosen.get("preset", "fast" if method.estimator == _REMEDIES else None)
+
+
 def planned_iterations(name: str, num_variables: int) -> int | None:
     """Iterations of a row at full size where no clock ends its training; None for rows without a preset."""
-    preset = settings(name, quick=False, num_variables=num_variables).get("preset")
+    preset = _preset(METHODS[name], settings(name, quick=False, num_variables=num_variables))
     return None if preset is None else preset_for(preset, num_variables).iterations
 
 

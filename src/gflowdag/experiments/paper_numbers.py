@@ -96,5 +96,3 @@ SACHS_INTERVENTIONAL: dict[str, tuple[float | None, float | None, float]] = {
 BEST_GES_SCORE = -10716.12
 DIBS_CYCLIC = 0.0150
 DIBS_LOWEST_SCORE = -12600.0
-BCD_SCORE = -10950.0
-BCD_DISTINCT = 2

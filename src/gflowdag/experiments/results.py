@@ -133,7 +133,9 @@ def _chosen(table: Frame) -> Frame:
 
 def _stored_rows(folder: Path) -> list[dict[str, Any]]:
     rows = []
-    for path in sorted((folder / "tasks").glob("*.json")):
+    failures = {path.stem: path for path in (folder / "failures").glob("*.json")}
+    finished = {path.stem: path for path in (folder / "tasks").glob("*.json")}
+    for _, path in sorted((failures | finished).items()):
         record = json.loads(path.read_text(encoding="utf-8"))
         arguments = record["arguments"]
         known = {

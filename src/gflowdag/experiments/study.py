@@ -64,7 +64,7 @@ def run_tasks(
 
     Args:
         tasks: what to do.
-        folder: rows go to `folder/tasks/NAME.json`.
+        folder: rows go to `folder/tasks/NAME.json`, failures to `folder/failures/NAME.json`.
         jobs: worker processes on this machine; 1 runs in this process.
         scheduler: address of a Dask scheduler (`tcp://host:8786`) to run on instead.
         progress: told after every task.
@@ -72,8 +72,7 @@ def run_tasks(
     folder = Path(folder).absolute()
     pending = [task for task in tasks if stored_row(task, folder) is None]
     for task in pending:
-        if _stored(task, folder) is not None:
-            _path(task, folder).unlink()  # an old failure must not pass for a new one
+        _failure(task, folder).unlink(missing_ok=True)  # an old failure must not pass for a new one
     done = len(tasks) - len(pending)
     progress(done, len(tasks))
     for _ in _completed(pending, folder, jobs, scheduler):
@@ -91,63 +90,77 @@ def run_task(task: Task, folder: str | Path) -> str:
         row = getattr(importlib.import_module(module), function)(folder, **task.arguments)
         store_row(task, folder, row, time.perf_counter() - started)
     except Exception as error:
-        _store(task, folder, error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
+        said = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+        write_json(_failure(task, folder), _record(task) | said)
     return task.name
 
 
 def store_row(task: Task, folder: Path, row: dict[str, Any], seconds: float) -> None:
     """Store what a task returned, and how long it took."""
-    _store(task, folder, row={**row, "task_seconds": round(seconds, 3)})
+    row = {**row, "task_seconds": round(seconds, 3)}
+    write_json(_path(task, folder), _record(task) | {"row": row})
+    _failure(task, folder).unlink(missing_ok=True)
 
 
-def _store(task: Task, folder: Path, **outcome: Any) -> None:
-    write_json(_path(task, folder), {"function": task.function, "arguments": task.arguments, **outcome})
+def _record(task: Task) -> dict[str, Any]:
+    return {"function": task.function, "arguments": task.arguments}
 
 
 def stored_row(task: Task, folder: Path) -> dict[str, Any] | None:
     """The row that a finished task left, or None if it has to be run."""
-    record = _stored(task, folder)
-    return None if record is None or "row" not in record else {"task": task.name, **record["row"]}
+    record = _read(_path(task, folder))
+    if record is None or record.get("function") != task.function:
+        return None
+    row = record.get("row", {})
+    serves = row and _serves(record.get("arguments", {}), row, _as_json(task.arguments))
+    return {"task": task.name, **row} if serves else None
 
 
 def _stored_failure(task: Task, folder: Path) -> dict[str, Any]:
-    record = _stored(task, folder) or {"error": "the worker died"}
+    record = _read(_failure(task, folder)) or {"error": "the worker died"}
     return {"task": task.name, "error": record["error"]}
 
 
-def _stored(task: Task, folder: Path) -> dict[str, Any] | None:
-    path = _path(task, folder)
+def _read(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FileFormatError(f"{path} is not a task's result: move it away ({error})") from error
-    same = record.get("function") == task.function
-    return record if same and _serves(record.get("arguments", {}), _as_json(task.arguments)) else None
 
 
-def _serves(done: dict[str, Any], asked: dict[str, Any]) -> bool:
-    """Whether a result for these arguments will do: they are equal, but for more seconds to train."""
-    (done, had), (asked, wanted) = _and_budget(done), _and_budget(asked)
-    return done == asked and had >= wanted
+def _serves(done: dict[str, Any], row: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """Whether the row for these arguments will do: they are equal, but for more seconds to train."""
+    (done, had, enough), (asked, wanted, _) = _and_limits(done), _and_limits(asked)
+    came_to_its_end = row.get("iterations", 0) >= enough
+    return done == asked and (had >= wanted or came_to_its_end)
 
 
-def _and_budget(arguments: dict[str, Any]) -> tuple[dict[str, Any], float]:
-    """Arguments without the two limits of training, and its seconds: no end where no clock was set."""
+def _and_limits(arguments: dict[str, Any]) -> tuple[dict[str, Any], float, float]:
+    """Arguments without the limits of training by the clock, and its seconds and iterations at most."""
     options = arguments.get("options", {})
     if "budget" not in options:
-        return arguments, math.inf
+        return arguments, math.inf, math.inf
     rest = {name: value for name, value in options.items() if name not in ("budget", "iterations")}
-    return {**arguments, "options": rest}, options["budget"]
+    return {**arguments, "options": rest}, options["budget"], options.get("iterations", math.inf)
 
 
 def _path(task: Task, folder: Path) -> Path:
     return folder / "tasks" / f"{task.name}.json"
 
 
+def _failure(task: Task, folder: Path) -> Path:
+    return folder / "failures" / f"{task.name}.json"
+
+
 def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value, default=plain))
+
+
+def _is_open(task: Task, folder: Path) -> bool:
+    """Whether a task has neither a row nor a failure."""
+    return stored_row(task, folder) is None and not _failure(task, folder).exists()
 
 
 def _completed(tasks: Sequence[Task], folder: Path, jobs: int, scheduler: str | None) -> Iterator[str]:
@@ -158,7 +171,7 @@ def _completed(tasks: Sequence[Task], folder: Path, jobs: int, scheduler: str | 
         yield from (run_task(task, folder) for task in tasks)
     else:
         for _ in range(_MAX_DEATHS):
-            tasks = [task for task in tasks if not _path(task, folder).exists()]
+            tasks = [task for task in tasks if _is_open(task, folder)]
             try:
                 yield from _on_processes(tasks, folder, jobs)
                 break

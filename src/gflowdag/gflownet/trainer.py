@@ -62,7 +62,7 @@ class Options(NamedTuple):
     cooldown: float = 0.25  # share of the iterations, at the end, in which the rate falls to zero
     chunk_seconds: float = 1.0  # how often the host looks in
     checkpoint_seconds: float = 60.0
-    divergence: float = 1e4  # a mean loss this many times that of the first chunk is a divergence
+    divergence: float = 1e4  # a mean loss this many times the least of a chunk so far is a divergence
 
 
 class TrainState(NamedTuple):

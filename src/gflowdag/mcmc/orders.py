@@ -86,7 +86,7 @@ def swap(key: Array, state: ChainState, weights: OrderWeights, labels: Array) ->
     first, second = i[0], (i[0] + 1 + i[1]) % d
     order = state.order.at[first].set(state.order[second]).at[second].set(state.order[first])
     proposal = init(weights, labels, order)
-    coin = jnp.log(jax.random.uniform(coin_key, (), jnp.float32))
+    coin = jnp.log(jax.random.uniform(coin_key, (), jnp.float64))
     accepted = coin < proposal.log_weight - state.log_weight
     return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposal, state), accepted
 

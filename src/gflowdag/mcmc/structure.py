@@ -96,7 +96,8 @@ def step(
         limits: what background knowledge leaves open.
         inverse_temperature: power to which the posterior is raised; 0 walks over all DAGs alike.
     """
-    pick, coin = jax.random.uniform(key, (2, len(state.log_score)), dtype=jnp.float32)
+    # In float64: a coin of float32 is exactly 0 once in 2²³ throws, and would accept any loss.
+    pick, coin = jax.random.uniform(key, (2, len(state.log_score)), dtype=jnp.float64)
     size = state.moves.sizes.sum(0)
     move = nth_move(state.moves, jnp.minimum((pick * size).astype(jnp.int32), size - 1))
     dags = apply_move(state.dags, move)
@@ -124,8 +125,9 @@ def edge_conditionals(state: ChainState, changes: Changes, limits: Limits) -> Ar
     allowed = adjacency_bits(limits.addable[:, :, None]).transpose(1, 0, 2)
     required = ~adjacency_bits(limits.removable[:, :, None])
     possible = acyclic & allowed & (others < limits.max_parents)
-    odds = jnp.where(possible, jnp.exp(jnp.minimum(changes.log_odds(state.memory, state.dags), 500.0)), 0.0)
-    return jnp.where(required, 1.0, odds / (1 + odds + odds.transpose(1, 0, 2)))
+    log_odds = jnp.where(possible, changes.log_odds(state.memory, state.dags), -jnp.inf)
+    log_total = jnp.logaddexp(0.0, jnp.logaddexp(log_odds, log_odds.transpose(1, 0, 2)))
+    return jnp.where(required, 1.0, jnp.exp(log_odds - log_total))
 
 
 @partial(jax.jit, static_argnames="thinning", donate_argnames="state")

@@ -68,10 +68,11 @@ def figures(posterior: Posterior) -> list[Figure]:
         found.append(Figure("Effective sample size", f"{ess:.1%}", meaning, ess >= MINIMAL_ESS))
     if (k := _number(facts, "pareto_k")) is not None and not exact:
         meaning = f"do a few samples dominate the weights? at most {MAXIMAL_PARETO_K} needed"
-        found.append(Figure("Pareto k̂", f"{k:.2f}", meaning, k <= MAXIMAL_PARETO_K))
+        found.append(Figure("Pareto k̂", f"{k:.2f}".replace("inf", "∞"), meaning, k <= MAXIMAL_PARETO_K))
     if (r_hat := _number(facts, "r_hat")) is not None:
         meaning = f"do the chains agree with each other? at most {MAXIMAL_R_HAT} needed"
-        found.append(Figure("Largest R-hat", f"{r_hat:.3f}", meaning, r_hat <= MAXIMAL_R_HAT))
+        value = f"{r_hat:.3f}".replace("inf", "∞")  # chains that never leave different places
+        found.append(Figure("Largest R-hat", value, meaning, r_hat <= MAXIMAL_R_HAT))
     if (effective := _number(facts, "effective_samples")) is not None:
         meaning = "of the least well estimated quantity"
         found.append(Figure("Effective samples", f"{effective:,.0f}", meaning, None))
@@ -86,7 +87,7 @@ def figures(posterior: Posterior) -> list[Figure]:
 
 def _number(facts: Mapping[str, Any], name: str) -> float | None:
     value = facts.get(name)
-    return float(value) if isinstance(value, Real) and np.isfinite(float(value)) else None
+    return float(value) if isinstance(value, Real) and not np.isnan(float(value)) else None
 
 
 def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | None) -> str:
