@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from gflowdag import answers, commands, runs
+from gflowdag import __version__, answers, commands, runs
+from gflowdag.cli import app
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import Posterior
 
@@ -198,3 +200,9 @@ def test_the_shell_completes_commands_methods_and_tables(typed: str, completions
         command, capture_output=True, text=True, cwd=table.parent, env=environment, timeout=60
     )
     assert answer.stdout.strip() == completions
+
+
+def test_the_version_is_told() -> None:
+    answer = CliRunner().invoke(app, ["--version"])
+    assert answer.exit_code == 0
+    assert answer.output == f"gflowdag {__version__}\n"

@@ -65,6 +65,15 @@ def test_the_printed_table_has_every_method_and_reason(comparison):
         assert word in text
 
 
+def test_names_and_verdicts_stay_whole_in_a_narrow_terminal(comparison):
+    posterior = replace(comparison.posteriors["mc3"], details={"verdict": "not converged"})
+    stream = io.StringIO()
+    gd.compare({"bootstrap-ges": posterior}, truth=TRUTH).print(Console(file=stream, width=80))
+    line = stream.getvalue().splitlines()[-1]
+    assert line.startswith("bootstrap-ges ")
+    assert "not converged" in line
+
+
 def test_the_exact_posterior_leads_the_report(comparison, tmp_path):
     html = comparison.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Answered by exact" in html

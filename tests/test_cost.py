@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gflowdag as gd
+from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators import REGISTRY, estimator_class
 from gflowdag.estimators.cost import estimate_costs
 
@@ -33,6 +34,22 @@ def test_every_method_has_an_estimate_that_grows_with_the_table() -> None:
     for before, after in zip(small, large, strict=True):
         assert 0 < before["seconds"] <= after["seconds"], before["method"]
         assert 0 < before["bytes"] <= after["bytes"], before["method"]
+
+
+def refused(**kinds: bool) -> set[str]:
+    rows = estimate_costs(8, 100, **kinds)
+    return {row["method"] for row in rows if row["answer"].startswith("no: ")}
+
+
+def test_a_method_that_would_refuse_the_table_is_not_offered() -> None:
+    observers = {name for name in REGISTRY if not estimator_class(name).supports_interventions}
+    assert refused(discrete=False) == set()
+    assert refused(discrete=False, intervened=True) == observers
+    assert refused(discrete=True, intervened=True) == observers
+    assert refused(discrete=True) == {"bcd-nets"}
+    levels = gd.simulate.linear_gaussian(3, 60, random_state=0).frame
+    with pytest.raises(GFlowDAGError, match="continuous"):
+        gd.fit(levels, method="bcd-nets", discretize="quantile")
 
 
 @pytest.mark.parametrize("num_variables", [1, 2, 62, 5000])

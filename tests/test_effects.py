@@ -134,6 +134,15 @@ def test_variables_are_matched_by_name():
         total_effects(posterior, drawn.frame.drop(columns="X4"))
 
 
+def test_a_variable_has_no_effect_on_itself():
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 4)), columns=list(NAMES))
+    with pytest.raises(DataError, match="both 'X2'"):
+        total_effects(one_graph(DIAMOND), data, source="X2", target="X2")
+    alone = total_effects(one_graph(np.zeros((1, 1), bool), ("X1",)), data[["X1"]])
+    assert alone.empty
+    assert "probability" in alone
+
+
 def test_discrete_data_are_refused():
     drawn = simulate.discrete(num_variables=4, num_rows=50, random_state=0)
     with pytest.raises(ScoreError, match="continuous"):

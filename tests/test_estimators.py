@@ -148,6 +148,21 @@ def test_auto_hands_over_to_chains_that_take_their_own_number_of_steps(
     assert steps == ([7] if chosen == "order-gflownet" else [7, estimator_class(chosen)().iterations])
 
 
+def test_fit_takes_the_remedies_that_its_messages_name(frame) -> None:
+    with_gap = frame.copy()
+    with_gap.iloc[0, 0] = np.nan
+    with pytest.raises(GFlowDAGError, match="missing='drop'"):
+        gd.fit(with_gap)
+    assert gd.fit(with_gap, missing="drop").log_evidence == gd.fit(frame.iloc[1:]).log_evidence
+    levels = gd.fit(frame, discretize="quantile", bins=2)
+    assert (
+        levels.log_evidence
+        == gd.fit(gd.Dataset.from_frame(frame, discretize="quantile", bins=2)).log_evidence
+    )
+    with pytest.raises(GFlowDAGError, match="read already: give missing"):
+        gd.fit(gd.Dataset.from_frame(frame), missing="drop")
+
+
 def test_the_answer_does_not_depend_on_the_users_jax_settings() -> None:
     command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS)]
     root = os.path.dirname(os.path.abspath(__file__))

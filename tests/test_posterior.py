@@ -45,6 +45,13 @@ def test_edge_path_and_blanket_probabilities_are_weighted(posterior: Posterior) 
     assert blanket.loc["a", "c"] == pytest.approx(0.0)
 
 
+def test_a_path_is_at_least_as_probable_as_the_edge() -> None:
+    none = np.zeros((10, 2, 2), bool)
+    resolved = Posterior(none, ("a", "b"), marginals=np.array([[0.0, 0.04], [0.01, 0.0]]))
+    assert resolved.path_probabilities().loc["a", "b"] == 0.04
+    assert resolved.path_probabilities(weighted=False).loc["a", "b"] == 0.0
+
+
 def test_the_edge_table_puts_the_likelier_direction_first(posterior: Posterior) -> None:
     first = posterior.edge_table().iloc[0]
     assert (first.source, first.target) == ("a", "b")

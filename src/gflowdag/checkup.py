@@ -39,7 +39,12 @@ def describe(data: Dataset) -> dict[str, Any]:
         "variables": data.num_variables,
         "columns": columns,
         "notes": list(data.notes),
-        "methods": estimate_costs(data.num_variables, data.num_rows, discrete=data.is_discrete),
+        "methods": estimate_costs(
+            data.num_variables,
+            data.num_rows,
+            discrete=data.is_discrete,
+            intervened=data.intervened is not None,
+        ),
     }
 
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="gflowdag",
-    help="The posterior over the directed acyclic graphs that could have produced your table.\n\n"
-    "Start with: gflowdag check TABLE.csv, then gflowdag fit TABLE.csv",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: twice as many words to a line of 80 columns
@@ -56,6 +54,26 @@ app = typer.Typer(
 _OUT_OF_MEMORY = (
     "not enough memory: see `gflowdag check` for what each method needs, or ask for fewer --samples"
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from gflowdag import __version__
+
+        typer.echo(f"gflowdag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The posterior over the directed acyclic graphs that could have produced your table.
+
+    Start with: gflowdag check TABLE.csv, then gflowdag fit TABLE.csv
+    """
 
 
 @app.command()
@@ -100,7 +118,10 @@ def fit(
     ] = None,
     preset: Annotated[str | None, typer.Option(help="fast, chains or paper (dag-gflownet).")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the run in --out, or with the last of that name in runs."),
+    ] = False,
     devices: Devices = None,
     coordinator: Coordinator = None,
     processes: Processes = None,

@@ -72,10 +72,14 @@ class Comparison:
 
         console = console or Console()
         table = self.table().drop(columns="mean_error", errors="ignore")
-        printed = Table("method", box=None, pad_edge=False, header_style="bold")
+        gap = 1 if console.width < 100 else 2
+        printed = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+        printed.add_column("method", no_wrap=True)
         for column in table.columns:
-            side = "left" if column == "verdict" else "right"
-            printed.add_column(column.replace("_", " "), justify=side, overflow="fold")
+            if column == "verdict":
+                printed.add_column("verdict", no_wrap=True)
+            else:
+                printed.add_column(column.replace("_", " "), justify="right", overflow="fold")
         for name, row in table.iterrows():
             printed.add_row(str(name), *(_shown(value, column) for column, value in row.items()))
         console.print(printed)

@@ -61,6 +61,9 @@ class EffectMixture(NamedTuple):
         return high
 
 
+_COLUMNS = ("source", "target", "mean", "lower", "upper", "probability", "mean_if_present")
+
+
 def total_effects(
     posterior: Posterior,
     data: Any,
@@ -97,6 +100,8 @@ def total_effects(
     require_known([*data.names, *(name for name in (source, target) if name is not None)], posterior.names)
     if missing := sorted(set(posterior.names) - set(data.names)):
         raise DataError(f"the data lack the variables {', '.join(missing)}")
+    if source is not None and source == target:
+        raise DataError(f"source and target are both {source!r}: a variable has no effect on itself")
     deviation = {column.name: (column.scaling or (0.0, 1.0))[1] for column in data.columns}
     rows = []
     for i, j, mixture in _effects(posterior, data, source, target, hyper):
@@ -115,7 +120,7 @@ def total_effects(
                 "mean_if_present": unit * mixture.mean() / probability if probability else np.nan,
             }
         )
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows, columns=list(_COLUMNS))
     return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
 

@@ -106,7 +106,10 @@ class Posterior:
         """Probability of a directed path from i (row) to j (column)."""
         if weighted and self.path_marginals is not None:
             return self._frame(self.path_marginals)
-        return self._frame(self._mean(path_features(self.samples), weighted))
+        paths = self._mean(path_features(self.samples), weighted)
+        if weighted and self.marginals is not None:
+            paths = np.maximum(paths, self.marginals)  # an edge is a path, and the better estimate
+        return self._frame(paths)
 
     def markov_blanket_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
         """Probability that i (row) is in the Markov blanket of j (column); symmetric."""

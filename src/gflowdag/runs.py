@@ -12,9 +12,11 @@ import json
 import os
 import platform
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import count, takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -55,7 +57,7 @@ class Run:
             raise write_error(folder, error) from error
         run = cls(folder, time.perf_counter(), _claim(folder))
         try:
-            has_work = any((folder / name).exists() for name in (POSTERIOR, CHECKPOINT))
+            has_work = _has_work(folder)
             if has_work and not resume:
                 raise GFlowDAGError(
                     f"{folder} already holds a run: choose another --out, or go on with it by --resume"
@@ -117,12 +119,35 @@ def device_name() -> str:
 
 
 def free_path(parent: str | Path, name: str, suffix: str = "") -> Path:
-    """`parent/name`, or the first of `name-2`, `name-3`, … that does not exist yet; all with `suffix`."""
-    parent, number = Path(parent), 2
-    path = parent / f"{name}{suffix}"
-    while path.exists():
-        path, number = parent / f"{name}-{number}{suffix}", number + 1
-    return path
+    """`parent/name`, or the first of `name-2`, `name-3`, … that is free; all with `suffix`."""
+    return next(path for path in _numbered(parent, name, suffix) if not path.exists() or _was_refused(path))
+
+
+def last_run(parent: str | Path, name: str) -> Path:
+    """The last of the folders `parent/name`, `name-2`, … of which there are any."""
+    existing = list(takewhile(Path.exists, _numbered(parent, name)))
+    if not existing:
+        raise GFlowDAGError(
+            f"there is no run in {Path(parent) / name} to go on with: name its folder by --out, or leave "
+            "out --resume"
+        )
+    return existing[-1]
+
+
+def _numbered(parent: str | Path, name: str, suffix: str = "") -> Iterator[Path]:
+    yield Path(parent) / f"{name}{suffix}"
+    yield from (Path(parent) / f"{name}-{number}{suffix}" for number in count(2))
+
+
+def _was_refused(path: Path) -> bool:
+    """Whether a run ended here before it had anything to show."""
+    if not (path / MANIFEST).exists() or _has_work(path):
+        return False
+    return read_manifest(path).get("status") == "stopped"
+
+
+def _has_work(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (POSTERIOR, CHECKPOINT))
 
 
 def read_config(folder: str | Path) -> dict[str, Any]:

@@ -118,6 +118,29 @@ def test_a_folder_that_cannot_be_written_to_is_named(table: Path) -> None:
     assert "Traceback" not in errors
 
 
+def test_a_refused_run_leaves_its_name_free_and_the_last_is_resumed(tmp_path: Path) -> None:
+    with pytest.raises(GFlowDAGError, match=r"no run in .*table-auto to go on with"):
+        runs.last_run(tmp_path, "table-auto")
+    with pytest.raises(ValueError), runs.Run.start(runs.free_path(tmp_path, "table-auto"), {}):  # noqa: PT011
+        raise ValueError("this score is not for discrete data")
+    assert runs.free_path(tmp_path, "table-auto") == tmp_path / "table-auto"
+    for name in ("table-auto", "table-auto-2"):
+        with runs.Run.start(runs.free_path(tmp_path, "table-auto"), {}) as run:
+            assert run.folder == tmp_path / name
+            (run.folder / runs.CHECKPOINT).touch()
+    assert runs.free_path(tmp_path, "table-auto") == tmp_path / "table-auto-3"
+    assert runs.last_run(tmp_path, "table-auto") == tmp_path / "table-auto-2"
+
+
+def test_an_interrupted_run_without_a_folder_of_its_own_goes_on(table: Path, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("fit", table.resolve(), "--method", "order-gflownet", "--iterations", "20", "-q")
+    assert run(*command)[0] == 0
+    code, _, errors = run(*command, "--resume")
+    assert code == 0, errors
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [f"{table.stem}-order-gflownet"]
+
+
 def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with runs.Run.start(folder, {}), pytest.raises(GFlowDAGError, match="another process is writing"):

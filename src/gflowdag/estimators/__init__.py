@@ -44,6 +44,9 @@ def estimator_class(method: str) -> type[StructureLearner]:
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
+_READING = ("kinds", "missing", "discretize", "bins", "transform", "max_levels", "intervention_base")
+
+
 def fit(
     X: Any,
     *,
@@ -65,9 +68,23 @@ def fit(
         knowledge: a `Knowledge` object.
         interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         random_state: seed.
-        **options: further parameters of the method's estimator.
+        **options: how the table is read (`kinds`, `missing`, `discretize`, `bins`, `transform`, `max_levels`,
+            `intervention_base`; see `Dataset.from_frame`), and further parameters of the method's estimator.
     """
+    reading = {name: options.pop(name) for name in _READING if name in options}
     estimator = estimator_class(method)(
         score=score, prior=prior, knowledge=knowledge, random_state=random_state, **options
     )
+    if reading:
+        from gflowdag.data import Dataset
+
+        if isinstance(X, Dataset):
+            raise GFlowDAGError(
+                f"a Dataset has been read already: give {', '.join(reading)} where it is made"
+            )
+        scaled = options.get("standardize", True)
+        X = Dataset.as_dataset(
+            X, interventions=interventions, knowledge=knowledge, standardize=scaled, **reading
+        )
+        interventions = None
     return estimator.fit(X, interventions=interventions).posterior_

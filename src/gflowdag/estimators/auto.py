@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gflowdag.data import Knowledge
+from gflowdag.devices import count_devices
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.exact import ExactPosterior
 from gflowdag.posterior import Posterior
@@ -78,6 +79,8 @@ class AutoPosterior(StructureLearner):
         self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        if self.devices is not None:
+            count_devices(self.devices)  # a mistake is told, also where one device will do
         exact = self._with_my_parameters(ExactPosterior)
         d = score.num_variables
         if d <= exact.max_variables:

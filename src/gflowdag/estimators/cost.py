@@ -15,6 +15,7 @@ import numpy as np
 from gflowdag.exact.size import MAX_VARIABLES, duration, estimated_bytes, estimated_seconds, memory
 
 _PROCESS = 500 << 20  # bytes of Python with JAX and numba loaded, which every fit needs
+_DISCRETE, _INTERVENTIONS = "discrete data", "interventions"
 _DISCRETE_SET_AND_ROW = 8e-9  # seconds for one row in the counts of one set of variables (BDeu)
 
 
@@ -25,6 +26,7 @@ class Measured(NamedTuple):
     seconds: dict[int, float]
     mebibytes: dict[int, float]
     extra: str = ""  # optional dependencies that it needs
+    refuses: tuple[str, ...] = ()  # kinds of data
 
 
 _MEASURED = {
@@ -37,20 +39,29 @@ _MEASURED = {
     ),
     "mc3": Measured("chains, checks itself", {5: 8.4, 11: 15.7, 20: 16.1}, {5: 464, 11: 500, 20: 720}),
     "gadget": Measured("chains, checks itself", {11: 17, 20: 19}, {11: 159, 20: 164}, "gadget"),
-    "bootstrap-ges": Measured("no posterior", {11: 1.5, 20: 4.1}, {11: 163, 20: 164}),
-    "bootstrap-pc": Measured("no posterior", {11: 2.6, 20: 13.6}, {11: 208, 20: 209}, "baselines"),
+    "bootstrap-ges": Measured(
+        "no posterior", {11: 1.5, 20: 4.1}, {11: 163, 20: 164}, refuses=(_INTERVENTIONS,)
+    ),
+    "bootstrap-pc": Measured(
+        "no posterior", {11: 2.6, 20: 13.6}, {11: 208, 20: 209}, "baselines", (_INTERVENTIONS,)
+    ),
     "dibs": Measured("unverified", {5: 16, 11: 65, 20: 136}, {5: 278, 11: 278, 20: 785}),
-    "bcd-nets": Measured("unverified", {11: 48, 20: 60}, {5: 458, 11: 474}),
+    "bcd-nets": Measured(
+        "unverified", {11: 48, 20: 60}, {5: 458, 11: 474}, refuses=(_DISCRETE, _INTERVENTIONS)
+    ),
 }
 
 
-def estimate_costs(num_variables: int, num_rows: int, *, discrete: bool) -> list[dict[str, Any]]:
+def estimate_costs(
+    num_variables: int, num_rows: int, *, discrete: bool, intervened: bool = False
+) -> list[dict[str, Any]]:
     """One row for each method: `method`, `answer`, `seconds`, `bytes`, and these in words: `time`, `memory`.
 
     Args:
         num_variables: of the table.
         num_rows: of the table; they matter where counts are taken of discrete data.
         discrete: whether the data are discrete.
+        intervened: whether variables were set from outside.
     """
     d = num_variables
     within = d <= MAX_VARIABLES
@@ -62,9 +73,12 @@ def estimate_costs(num_variables: int, num_rows: int, *, discrete: bool) -> list
         _PROCESS + estimated_bytes(d),
     )
     rows = [exact]
-    for method, (answer, seconds, mebibytes, extra) in _MEASURED.items():
+    present = [kind for kind, there in ((_DISCRETE, discrete), (_INTERVENTIONS, intervened)) if there]
+    for method, (answer, seconds, mebibytes, extra, refuses) in _MEASURED.items():
         size = round(_power_law(d, mebibytes) * 2**20)
         promise = f"{answer}; extra [{extra}]" if extra else answer
+        if refused := [kind for kind in present if kind in refuses]:
+            promise = f"no: not with {' or '.join(refused)}"
         rows.append(_row(method, promise, _power_law(d, seconds) + table, _PROCESS + size))
     return rows
 
