@@ -113,6 +113,11 @@ def test_posteriors_are_matched_by_name_not_by_position(comparison):
         gd.compare({"exact": exact, "other": other})
 
 
+def test_methods_without_names_are_refused(table):
+    with pytest.raises(DataError, match="by name"):
+        gd.compare([gd.MC3()], data=table)
+
+
 def test_estimators_without_data_are_refused():
     with pytest.raises(DataError, match="data"):
         gd.compare({"mc3": gd.MC3()})

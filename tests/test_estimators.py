@@ -148,6 +148,18 @@ def test_auto_hands_over_to_chains_that_take_their_own_number_of_steps(
     assert steps == ([7] if chosen == "order-gflownet" else [7, estimator_class(chosen)().iterations])
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_samples": 0}, "num_samples must be 1 or more, got 0"),
+        ({"knowledge": {"forbidden": [("X1", "X2")]}}, "must be a Knowledge object, not dict"),
+    ],
+)
+def test_mistakes_of_every_method_are_told_in_words(frame, options, message: str) -> None:
+    with pytest.raises(GFlowDAGError, match=message):
+        gd.fit(frame, **options)
+
+
 def test_fit_takes_the_remedies_that_its_messages_name(frame) -> None:
     with_gap = frame.copy()
     with_gap.iloc[0, 0] = np.nan

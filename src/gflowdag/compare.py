@@ -145,6 +145,8 @@ def compare(
         A `Comparison`. Errors are measured against the exact posterior that is among the methods; up to 12
         variables one is computed where there is none and all estimators agree on score, prior and knowledge.
     """
+    if not isinstance(methods, Mapping):
+        raise DataError("methods come by name: {'exact': ExactPosterior(), 'mc3': MC3()}")
     posteriors: dict[str, Posterior] = {}
     failures: dict[str, str] = {}
     for name, method in methods.items():

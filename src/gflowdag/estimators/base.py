@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.errors import DataError
+from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
 from gflowdag.posterior import Posterior
 from gflowdag.precision import double_precision
 from gflowdag.progress import Progress, progress_bar
@@ -66,6 +66,13 @@ class StructureLearner(BaseEstimator):
             y: ignored, present for scikit-learn.
             interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         """
+        if self.num_samples < 1:
+            raise GFlowDAGError(f"num_samples must be 1 or more, got {self.num_samples}")
+        if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
+            raise KnowledgeError(
+                f"knowledge must be a Knowledge object, not {type(self.knowledge).__name__}: "
+                'Knowledge(forbidden=[("a", "b")])'
+            )
         data = Dataset.as_dataset(
             X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
         )
