@@ -11,6 +11,7 @@ MINIMAL_ESS = 0.01
 MAXIMAL_PARETO_K = 0.7
 # Chains have not mixed above this (Gelman et al., Bayesian Data Analysis, and Vehtari et al. 2021).
 MAXIMAL_R_HAT = 1.05
+MINIMAL_EFFECTIVE_SAMPLES = 400  # below this R-hat and ESS themselves are noise
 
 
 def relative_ess(log_weights: ArrayLike) -> float:

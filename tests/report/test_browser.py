@@ -16,6 +16,7 @@ import pytest
 from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
 
 import gflowdag as gd
+from gflowdag.graph import all_dags
 from gflowdag.posterior import Posterior
 
 FLAGS = (
@@ -181,6 +182,29 @@ def test_the_table_sorts_by_every_column_and_filters_by_name(open_report):
             assert len(values) == 28
     browser.find_element("id", "filter").send_keys("x3")
     assert len(texts(browser, "#pair-table tbody tr")) == 7
+
+
+def test_a_filter_without_a_match_says_so(open_report, chain):
+    browser = open_report(chain)
+    assert text(browser, "#no-pairs") == ""
+    browser.find_element("id", "filter").send_keys("<i>B")
+    assert texts(browser, "#pair-table tbody tr") == []
+    assert text(browser, "#no-pairs") == "No pair has a variable whose name contains “<i>B”."
+    browser.find_element("id", "filter").send_keys("\ue003" * 4 + "b")  # Backspace
+    assert len(texts(browser, "#pair-table tbody tr")) == 2
+    assert text(browser, "#no-pairs") == ""
+
+
+def test_shares_of_the_classes_are_not_rounded_to_nothing_or_to_all(open_report):
+    browser = open_report(noisy_posterior(30, 1000))  # every graph its own class, and three of them drawn
+    assert "below hold 0.3 % of the probability" in text(browser, "#class-summary")
+    graphs = all_dags(4)
+    peaked = np.where(
+        np.arange(len(graphs)) == 0, 14.0, 0.0
+    )  # the other 542 have exp(-14) of its weight each
+    assert "below hold >99.9 %" in text(
+        open_report(Posterior(graphs, "abcd", log_weights=peaked)), "#class-summary"
+    )
 
 
 def test_files_are_made_in_the_browser(open_report, chain):

@@ -149,7 +149,11 @@ def test_panels_without_content_are_absent(tmp_path):
         ({"verdict": "exact", "explanation": "All were summed."}, "no sampling error"),
         ({"verdict": "trusted", "explanation": "", "ess": 0.4, "pareto_k": 0.3}, "passed"),
         ({"verdict": "not converged", "explanation": "", "r_hat": 1.4}, "Do not draw conclusions"),
+        ({"verdict": "not converged", "explanation": "", "r_hat": np.inf}, "∞"),
+        ({"verdict": "not converged", "explanation": "", "effective_samples": 90.0}, "at least 400 needed"),
         ({}, "Nothing vouches"),
+        ({}, "No check of its own"),
+        ({"verdict": "unverified", "explanation": "", "r_hat": 1.0, "ess": 0.4}, "do not cover the whole"),
     ],
 )
 def test_the_verdict_is_said_in_words(details, expected, tmp_path):
@@ -185,6 +189,40 @@ def test_findings_tell_sure_edges_from_open_directions():
     text = " ".join(findings(Posterior(open_, "ABC")))
     assert "90 % or more): A → B." in text
     assert "direction open: B – C." in text
+
+
+def pair_posterior(*pairs: tuple[float, float]) -> Posterior:
+    """Variables A, B, C, …; the first two have edges of these probabilities (→, ←), then the next two, …"""
+    d = 2 * len(pairs)
+    marginals = np.zeros((d, d))
+    for k, (forward, reverse) in enumerate(pairs):
+        marginals[2 * k, 2 * k + 1], marginals[2 * k + 1, 2 * k] = forward, reverse
+    return Posterior(np.zeros((1, d, d), dtype=bool), "ABCDEFGHIJKLMNOP"[:d], marginals=marginals)
+
+
+def test_findings_name_every_strong_connection_once_and_the_surest_first():
+    posterior = pair_posterior(
+        (0.95, 0.05), (0.872, 0.128), (0.894, 0.106), (0.7, 0.06), (0.4, 0.45), (0.5, 0.42), (0.3, 0.1)
+    )
+    assert findings(posterior)[1:] == [
+        "Sure, direction included (90 % or more): A → B.",
+        "Surely connected, most likely in this direction: E → F, C → D.",
+        "Surely connected, but the data leave the direction open: K – L.",
+        "Probably connected (75 to 90 %): J – I, G – H.",
+        "Undecided whether connected at all (25 to 75 %): M – N.",
+    ]
+
+
+def test_findings_count_what_they_do_not_name():
+    text = " ".join(findings(pair_posterior(*[(0.85, 0.1)] * 8)))
+    assert "No edge is sure together with its direction" in text
+    assert "I → J, K → L and 2 more." in text
+
+
+def test_the_heat_map_is_explained_in_words_that_hold_on_a_dark_page_too(tmp_path):
+    text = read(hostile_posterior().report(tmp_path / "report.html")).text
+    assert "the stronger the colour, the more probable" in text
+    assert "darker" not in text
 
 
 def test_the_curves_have_the_areas_of_the_metrics():

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.diagnostics import MAXIMAL_R_HAT, chain_ess, split_r_hat
+from gflowdag.diagnostics import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
 
-MINIMAL_EFFECTIVE_SAMPLES = 400  # Vehtari et al. 2021: below this R-hat and ESS themselves are noise
 _SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a posterior
 
 

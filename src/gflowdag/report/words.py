@@ -9,10 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gflowdag.data import Dataset
-from gflowdag.diagnostics import MAXIMAL_PARETO_K, MAXIMAL_R_HAT, MINIMAL_ESS
+from gflowdag.diagnostics import (
+    MAXIMAL_PARETO_K,
+    MAXIMAL_R_HAT,
+    MINIMAL_EFFECTIVE_SAMPLES,
+    MINIMAL_ESS,
+)
 from gflowdag.posterior import Posterior
 
 _SURE = 0.9
+_PROBABLE = 0.75
 _OPEN_SHARE = 0.25  # the rarer direction has at least this share: the direction is open
 _NAMED = 6  # edges that a sentence lists
 
@@ -34,6 +40,19 @@ VERDICTS = {
         "No check of its own vouches for this method. Compare it with another before relying on it.",
     ),
 }
+_PARTLY_CHECKED = (
+    "Unverified",
+    "unsure",
+    "Its own checks do not cover the whole posterior. Compare it with another method before relying on it.",
+)
+
+_OPENINGS = {  # kind of a pair: how its sentence begins, and what stands between the names
+    "sure": ("Sure, direction included (90 % or more)", "→"),
+    "directed": ("Surely connected, most likely in this direction", "→"),
+    "open": ("Surely connected, but the data leave the direction open", "–"),
+    "probable": ("Probably connected (75 to 90 %)", "–"),
+    "undecided": ("Undecided whether connected at all (25 to 75 %)", "–"),
+}
 
 
 class Figure(NamedTuple):
@@ -47,7 +66,10 @@ class Figure(NamedTuple):
 
 def verdict(posterior: Posterior) -> tuple[str, str, str]:
     """Title, colour (`good`, `bad`, `unsure`) and one sentence of advice."""
-    return VERDICTS.get(str(posterior.diagnostics()["verdict"]), VERDICTS["unverified"])
+    found = VERDICTS.get(str(posterior.diagnostics()["verdict"]), VERDICTS["unverified"])
+    # Checks may pass for what was considered and still say nothing about what a restriction left out.
+    checked = any(figure.passed is not None for figure in figures(posterior))
+    return _PARTLY_CHECKED if found is VERDICTS["unverified"] and checked else found
 
 
 def figures(posterior: Posterior) -> list[Figure]:
@@ -64,8 +86,10 @@ def figures(posterior: Posterior) -> list[Figure]:
         )
     found.append(Figure("Graphs sampled", f"{posterior.num_samples:,}", "draws behind this page", None))
     if (ess := _number(facts, "ess")) is not None and not exact:
-        meaning = f"share of the samples that count as independent; at least {MINIMAL_ESS:.0%} needed"
-        found.append(Figure("Effective sample size", f"{ess:.1%}", meaning, ess >= MINIMAL_ESS))
+        meaning, passed = "share of the samples that count as independent", None
+        if "effective_samples" not in facts:  # weights; of chains the number counts, not the share
+            meaning, passed = f"{meaning}; at least {MINIMAL_ESS:.0%} needed", ess >= MINIMAL_ESS
+        found.append(Figure("Effective sample size", f"{ess:.1%}", meaning, passed))
     if (k := _number(facts, "pareto_k")) is not None and not exact:
         meaning = f"do a few samples dominate the weights? at most {MAXIMAL_PARETO_K} needed"
         found.append(Figure("Pareto k̂", f"{k:.2f}".replace("inf", "∞"), meaning, k <= MAXIMAL_PARETO_K))
@@ -74,8 +98,9 @@ def figures(posterior: Posterior) -> list[Figure]:
         value = f"{r_hat:.3f}".replace("inf", "∞")  # chains that never leave different places
         found.append(Figure("Largest R-hat", value, meaning, r_hat <= MAXIMAL_R_HAT))
     if (effective := _number(facts, "effective_samples")) is not None:
-        meaning = "of the least well estimated quantity"
-        found.append(Figure("Effective samples", f"{effective:,.0f}", meaning, None))
+        meaning = f"of the least well estimated quantity; at least {MINIMAL_EFFECTIVE_SAMPLES} needed"
+        enough = effective >= MINIMAL_EFFECTIVE_SAMPLES
+        found.append(Figure("Effective samples", f"{effective:,.0f}", meaning, enough))
     if (rate := _number(facts, "acceptance")) is not None:
         found.append(Figure("Acceptance", f"{rate:.1%}", "proposed moves that the chains made", None))
     if (iterations := _number(facts, "iterations")) is not None:
@@ -120,34 +145,37 @@ def assumptions(data: Dataset | None) -> str:
 
 
 def findings(posterior: Posterior) -> list[str]:
-    """What stands out, a sentence each."""
+    """What stands out, a sentence each, the surest first; no pair is in two of them."""
     pairs = posterior.edge_table().to_dict(orient="records")
     connected = [pair["probability"] + pair["reverse"] for pair in pairs]
-    sure = [pair for pair in pairs if pair["probability"] >= _SURE]
-    open_direction = [
-        pair
-        for pair, p in zip(pairs, connected, strict=True)
-        if p >= _SURE and pair["reverse"] >= _OPEN_SHARE * p
-    ]
-    undecided = [pair for pair, p in zip(pairs, connected, strict=True) if 0.25 <= p < 0.75]
+    kinds = [_kind(pair["probability"], pair["reverse"]) for pair in pairs]
     apart = sum(p < 1 - _SURE for p in connected)
     sentences = [
         f"{sum(connected):.1f} edges are expected among {len(pairs)} pairs of variables; "
         f"{apart} {'pair is' if apart == 1 else 'pairs are'} very likely unconnected (90 % or more)."
     ]
-    if sure:
-        sentences.append(f"Sure, direction included (90 % or more): {_named(sure, '→')}.")
-    else:
+    if "sure" not in kinds:
         sentences.append("No edge is sure together with its direction (90 % or more).")
-    if open_direction:
-        sentences.append(
-            f"Surely connected, but the data leave the direction open: {_named(open_direction, '–')}."
-        )
-    if undecided:
-        sentences.append(f"Undecided whether connected at all (25 to 75 %): {_named(undecided, '–')}.")
+    for kind, (opening, arrow) in _OPENINGS.items():
+        if found := [pair for pair, its_kind in zip(pairs, kinds, strict=True) if its_kind == kind]:
+            sentences.append(f"{opening}: {_named(found, arrow)}.")
     return sentences
 
 
+def _kind(probability: float, reverse: float) -> str | None:
+    """Which of `_OPENINGS` speaks of a pair, given its more probable direction and the other one."""
+    connected = probability + reverse
+    if probability >= _SURE:
+        return "sure"
+    if connected >= _SURE:
+        return "open" if reverse >= _OPEN_SHARE * connected else "directed"
+    if connected >= _PROBABLE:
+        return "probable"
+    return "undecided" if connected >= 1 - _PROBABLE else None
+
+
 def _named(pairs: list[dict[Any, Any]], arrow: str) -> str:
+    if arrow == "–":  # the table is sorted by direction, which does not count here
+        pairs = sorted(pairs, key=lambda pair: pair["absent"])
     named = [f"{pair['source']} {arrow} {pair['target']}" for pair in pairs[:_NAMED]]
     return ", ".join(named) + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")

@@ -29,6 +29,12 @@ function shown(p) {
   return p.toFixed(3);
 }
 
+function percent(p) {
+  if (p > 0 && p < 0.0005) return "<0.1 %";
+  if (p < 1 && p >= 0.9995) return ">99.9 %";
+  return `${(100 * p).toFixed(p < 0.1 || (p > 0.99 && p < 1) ? 1 : 0)} %`;
+}
+
 const minus = (text) => text.replaceAll("-", "−");
 const spread = (error) => (error ? ` ± ${error < 0.0005 ? "<0.001" : error.toFixed(3)}` : "");
 const sum = (values) => values.reduce((total, value) => total + value, 0);

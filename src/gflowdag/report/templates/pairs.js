@@ -38,7 +38,7 @@ function tableHead() {
 }
 
 function fillTable() {
-  const wanted = byId("filter").value.trim().toLowerCase();
+  const typed = byId("filter").value.trim(), wanted = typed.toLowerCase();
   const { value } = COLUMNS[sorting.column], sign = sorting.descending ? -1 : 1;
   const found = pairRows
     .filter(({ i, j }) => names[i].toLowerCase().includes(wanted) || names[j].toLowerCase().includes(wanted))
@@ -48,6 +48,7 @@ function fillTable() {
     html("tr", { tabindex: 0, "data-pair": `${row.i},${row.j}`, ...onActivate(() => choosePair(row.i, row.j)) },
       ...COLUMNS.map(({ cell }) => html("td", {}, ...cell(row))), stack(row)));
   byId("pair-table").replaceChildren(tableHead(), html("tbody", {}, ...lines));
+  byId("no-pairs").textContent = found.length || !typed ? "" : `No pair has a variable whose name contains “${typed}”.`;
   byId("more-pairs").hidden = found.length <= FIRST_ROWS;
   byId("more-pairs").textContent = showAll ? `Show the first ${FIRST_ROWS} only` : `Show all ${found.length} pairs`;
   markRows(state);

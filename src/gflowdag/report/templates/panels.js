@@ -53,7 +53,7 @@ function classCard({ probability: mass, logScore, sampled, members, directed, un
   const open = undirected.slice(0, 8).map(([i, j]) => `${names[i]} – ${names[j]}`).join(", ");
   const more = undirected.length > 8 ? ` and ${undirected.length - 8} more` : "";
   return html("article", { class: "card" },
-    html("h3", {}, `${rank + 1}. ${(100 * mass).toFixed(mass < 0.1 ? 1 : 0)} %`),
+    html("h3", {}, `${rank + 1}. ${percent(mass)}`),
     html("p", { class: "muted" }, `${plural(members, "graph")}, ${plural(sampled, "of them").replace(/s$/, "")} sampled; ${plural(directed.length + undirected.length, "edge")}${logScore === null ? "" : `; log score ${minus(logScore.toFixed(2))}`}`),
     picture,
     html("p", {}, undirected.length ? `Open direction: ${open}${more}.` : "Every edge has one direction."));
@@ -62,7 +62,7 @@ function classCard({ probability: mass, logScore, sampled, members, directed, un
 function showClasses() {
   const { shown: classes, total, mass } = report.classes;
   byId("class-summary").textContent =
-    `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${(100 * mass).toFixed(0)} % of the probability.${mass < 0.05 ? " No class stands out: read the edges, not the classes." : ""}`;
+    `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${percent(mass)} of the probability.${mass < 0.05 ? " No class stands out: read the edges, not the classes." : ""}`;
   byId("class-cards").setAttribute("style", `--card: ${Math.round(Math.max(320, 0.62 * (frame.right - frame.left)))}px`);
   byId("class-cards").replaceChildren(...classes.map(classCard));
 }
