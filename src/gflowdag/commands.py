@@ -58,10 +58,7 @@ def load_table(
             raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {near[0]}?")
         frame, targets = read_csv(source), interventions
     options: dict[str, Any] = {
-        "kinds": {
-            **dict.fromkeys(_column_names(continuous, frame), "continuous"),
-            **dict.fromkeys(_column_names(discrete, frame), "discrete"),
-        },
+        "kinds": _kinds(_column_names(continuous, frame), _column_names(discrete, frame)),
         "interventions": targets,
         "intervention_base": intervention_base,
         "standardize": standardize,
@@ -70,7 +67,13 @@ def load_table(
         "max_levels": max_levels,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
-    return checked_dataset(frame.drop(columns=_column_names(drop, frame)), **options)
+    return checked_dataset(frame, drop=_column_names(drop, frame), **options)
+
+
+def _kinds(continuous: list[str], discrete: list[str]) -> dict[str, str]:
+    if both := [name for name in continuous if name in discrete]:
+        raise GFlowDAGError(f"--continuous and --discrete both name {both[0]!r}: a column has one kind")
+    return {**dict.fromkeys(continuous, "continuous"), **dict.fromkeys(discrete, "discrete")}
 
 
 def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:
@@ -116,7 +119,7 @@ def run_fit(
     if config.get("deterministic"):
         _make_deterministic()
     name = f"{Path(config['data']).stem}-{config['method']}"
-    folder = Path(out) if out is not None else runs.free_path("runs", name)
+    folder = Path(out) if out is not None else (runs.last_run if resume else runs.free_path)("runs", name)
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config, folder, resume)
     data = _configured_table(config)

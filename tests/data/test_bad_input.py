@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gflowdag.data import Dataset, Knowledge
+from gflowdag.data import Dataset, Knowledge, load_dataset
+from gflowdag.data.reading import read_csv
+from gflowdag.data.wording import unknown_name
 from gflowdag.errors import DataError, KnowledgeError
 
 RNG = np.random.default_rng(1)
@@ -47,13 +49,19 @@ def _holed() -> pd.DataFrame:
             r"Collinear: '\w+' is an exact linear combination of ('\w+', ){2}'\w+'",
         ),
         (_with(odd=[np.inf] + [1.0] * 48 + [-np.inf]), {}, r"'odd' has 2 infinite values \(first in row 1\)"),
+        (_with(odd=[np.inf] + [1.0] * 49), {}, r"'odd' has 1 infinite value \(first in row 1\)"),
+        (
+            GOOD.abs().assign(odd=[0.0] + [1.5, 2.5, 3.5] * 16 + [1.0]),
+            {"transform": "log"},
+            r"'odd' has 1 value of zero or less",
+        ),
         (GOOD.head(1), {}, r"Too few rows \(n_samples=1\)"),
         (GOOD.head(0), {}, r"Too few rows \(n_samples=0\)"),
         (GOOD[[]], {}, r"no variables"),
         (pd.DataFrame(), {}, r"no variables"),
         (GOOD.set_axis(["a", "a", "b", "c"], axis=1), {}, r"more than once: 'a'"),
         (GOOD.set_axis(["1", 1, "b", "c"], axis=1), {}, r"more than once: '1'"),
-        (GOOD.set_axis(["a", " ", "b", "c"], axis=1), {}, r"Column 2 has no name"),
+        (GOOD.set_axis(["a", " ", "b", "c"], axis=1), {}, r'Column 2 has no name.*columns\[1\].*--drop ""'),
         (_with(group=["u", "v"] * 25), {}, r"mixes kinds.*discrete: 'group'.*discretize='quantile'"),
         (
             TEXT.assign(key=[f"id{i}" for i in range(50)]),
@@ -110,7 +118,7 @@ def test_knowledge_about_unknown_variables_is_refused_before_the_data_are_looked
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.zeros(5), "1 dimensions"),
+        (np.zeros(5), "has 1 dimension; it needs 2"),
         (np.zeros((5, 0)), "no variables"),
         ([[1.0, 2.0], [3.0]], "different lengths"),
         ("table.csv", "use Dataset.from_csv"),
@@ -139,7 +147,7 @@ def test_nearly_collinear_columns_and_more_variables_than_rows_are_fine():
         (b"", "is empty"),
         (b"\n \n", "is empty"),
         (b"a,b\n1,2\n3,4,5\n", r"ragged: line 3 has 3 cells, the header 2"),
-        (b"a,b\n1,2\n\n3\n", r"ragged: line 4 has 1 cells, the header 2"),
+        (b"a,b\n1,2\n\n3\n", r"ragged: line 4 has 1 cell, the header 2"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "binary file"),
         (bytes(range(128, 256)) * 4, "no UTF-8 text"),
         (b"a,b\n1,\xff\n", r"no UTF-8 text \(line 2\)"),
@@ -193,3 +201,49 @@ def test_quoted_cells_and_empty_cells_are_read(tmp_path):
     assert data.levels == (("x, 1", "y"), ("None", "Some"))
     assert data.intervened is not None
     np.testing.assert_array_equal(np.argwhere(data.intervened), [[1, 1]])
+
+
+@pytest.mark.parametrize("marker", ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null"])
+def test_the_usual_markers_are_missing_values_in_every_column(tmp_path, marker):
+    path = tmp_path / "table.csv"
+    path.write_text(f"p,q,number\nu,v,0.5\n{marker},u,1.5\nv,v,{marker}\n")
+    frame = read_csv(path)
+    assert frame["p"].isna().tolist() == [False, True, False]
+    assert frame["number"].isna().tolist() == [False, False, True]
+    with pytest.raises(DataError, match=r"'p': 1 \(first in row 2\), 'number': 1 \(first in row 3\)"):
+        Dataset.from_csv(path)
+
+
+@pytest.mark.parametrize("marker", ["?", "-", "None"])
+def test_doubtful_markers_are_missing_values_among_numbers_and_levels_among_words(tmp_path, marker):
+    path = tmp_path / "table.csv"
+    lines = ["word;measured;count;code;always;target"]
+    lines += [
+        f"{marker};-1,5;{marker};{marker};{marker};",
+        f"some;{marker};2;A;{marker};word",
+        "some;2,5;3;1;;",
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    frame = read_csv(path)
+    assert frame["measured"].tolist()[::2] == [-1.5, 2.5]
+    assert frame["count"].tolist()[1:] == [2, 3]
+    assert frame.isna().sum().to_dict() == {
+        "word": 0,
+        "measured": 1,
+        "count": 1,
+        "code": 0,
+        "always": 1,
+        "target": 2,
+    }
+    assert frame["word"].tolist() == [marker, "some", "some"]
+
+
+def test_a_network_with_a_level_called_none_survives_a_file(tmp_path):
+    network = load_dataset("child", num_rows=60).frame
+    network.to_csv(tmp_path / "child.csv", index=False)
+    assert "None" in set(read_csv(tmp_path / "child.csv")["DuctFlow"])
+    assert not read_csv(tmp_path / "child.csv").isna().to_numpy().any()
+
+
+def test_a_column_without_a_name_is_seen_among_the_names():
+    assert unknown_name("1", ["", "a"]).endswith("the variables are '', a.")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from gflowdag.commands import load_table
 from gflowdag.data import Dataset
 from gflowdag.data.interventions import intervention_mask
+from gflowdag.errors import DataError
 
 NAMES = ["a", "b", "c"]
 TARGETS = [None, None, "a", "a", "c", "c", "c", None]
@@ -59,6 +63,43 @@ def test_an_integer_column_counts_the_variables_without_itself():
     )
 
 
+NUMBERED = FRAME.assign(INT=[0, 0, 2, 2, 3, 3, 3, 0])  # b in two rows, c in three
+
+
+@pytest.mark.parametrize(("column", "base"), [("INT", 1), ("target", None)])
+@pytest.mark.parametrize("unnamed", [False, True])
+def test_dropping_a_column_moves_no_target(tmp_path: Path, column: str, base: int | None, unnamed: bool):
+    table = NUMBERED.assign(target=NUMBERED["INT"].map({0: "", 2: "b", 3: "c"}))
+    table = table.drop(columns=["INT" if column == "target" else "target"])
+    if unnamed:  # names of rows, as R writes them, are no variable and count for nothing
+        table.insert(0, "", [f"cell {row}" for row in range(8)])
+    table.to_csv(path := tmp_path / "table.csv", index=False)
+    drop = ["a", ""] if unnamed else ["a"]
+    data = load_table(str(path), interventions=column, intervention_base=base, drop=drop)
+    assert data.names == ("b", "c")
+    assert data.intervened is not None
+    np.testing.assert_array_equal(data.intervened.sum(axis=0), [2, 3])
+
+
+@pytest.mark.parametrize(("column", "base"), [("INT", 1), ("target", None)])
+def test_a_target_cannot_be_dropped(tmp_path: Path, column: str, base: int | None):
+    table = NUMBERED.assign(target=NUMBERED["INT"].map({0: "", 2: "b", 3: "c"}))
+    table[["a", "b", "c", column]].to_csv(path := tmp_path / "table.csv", index=False)
+    with pytest.raises(DataError, match=r"cannot be dropped: 'b' is set in 2 rows\. Take these rows out"):
+        load_table(str(path), interventions=column, intervention_base=base, drop=["b"])
+    with pytest.raises(DataError, match=rf"{column!r} holds the interventions"):
+        load_table(str(path), interventions=column, intervention_base=base, drop=[column])
+
+
+def test_targets_of_a_built_in_table_stay_with_their_variables():
+    data = load_table("sachs-all", drop=["Raf", "Jnk"])
+    whole = load_table("sachs-all")
+    assert data.intervened is not None
+    assert whole.intervened is not None
+    kept = [whole.names.index(name) for name in data.names]
+    np.testing.assert_array_equal(data.intervened, whole.intervened[:, kept])
+
+
 def test_environments_as_tables_give_the_same_mask():
     blocks = [(FRAME[:2], None), (FRAME[2:4], "a"), (FRAME[4:7][["c", "b", "a"]], "c"), (FRAME[7:], None)]
     data = Dataset.from_environments(blocks)
@@ -79,5 +120,7 @@ def test_a_name_with_a_separator_in_it_is_still_one_name():
 def test_the_notes_tell_how_often_each_variable_was_set():
     notes = Dataset.from_frame(FRAME, interventions=TARGETS).notes
     assert "Interventions: a in 2 rows, c in 3 rows; 3 rows are observational." in notes
+    once = Dataset.from_frame(FRAME, interventions=["b"] + ["a"] * 6 + [None]).notes
+    assert "Interventions: a in 6 rows, b in 1 row; 1 row is observational." in once
     always = Dataset.from_frame(FRAME, interventions=["b"] * 8).notes
     assert any("cannot tell what causes it" in note for note in always)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.wording import shown
+from gflowdag.data.wording import counted, shown
 from gflowdag.errors import DataError
 
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
@@ -95,15 +95,16 @@ class Column:
             )
         if (bad := np.isinf(numbers)).any():
             raise DataError(
-                f"Column {self.name!r} has {bad.sum()} infinite values (first in row {bad.argmax() + 1}). "
-                "Remove these rows or replace the values."
+                f"Column {self.name!r} has {counted(bad.sum(), 'infinite value')} (first in row "
+                f"{bad.argmax() + 1}). Remove these rows or replace the values."
             )
         if not self.log:
             return numbers
         if (bad := numbers <= 0).any():
             raise DataError(
-                f"transform='log' needs positive numbers; column {self.name!r} has {bad.sum()} values of "
-                f"zero or less (first in row {bad.argmax() + 1}). Shift the column, or use no transform."
+                f"transform='log' needs positive numbers; column {self.name!r} has "
+                f"{counted(bad.sum(), 'value')} of zero or less (first in row {bad.argmax() + 1}). "
+                "Shift the column, or use no transform."
             )
         return np.log(numbers)
 

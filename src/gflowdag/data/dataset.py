@@ -20,7 +20,7 @@ from gflowdag.data.columns import MAX_LEVELS, Column, Kind, observed_levels
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
 from gflowdag.data.reading import read_csv
-from gflowdag.data.wording import shown, unknown_name
+from gflowdag.data.wording import counted, shown, unknown_name
 from gflowdag.errors import DataError, KnowledgeError
 
 
@@ -69,7 +69,8 @@ class Dataset:
             missing: `"error"` refuses missing values, `"drop"` leaves out the rows that have any.
             interventions: a column of `frame` with the targets (then no variable), or any other form that
                 `gflowdag.data.interventions.intervention_mask` reads.
-            intervention_base: number of the first variable where interventions are integers.
+            intervention_base: number of the first variable where interventions are integers; they count the
+                columns of `frame`.
             knowledge: required and forbidden edges, tiers, maximum number of parents.
             max_levels: the most levels that a discrete column may have.
 
@@ -77,12 +78,7 @@ class Dataset:
             DataError: naming the column and the remedy, before anything is computed.
             KnowledgeError: the knowledge names unknown variables or contradicts itself.
         """
-        _check_choice("discretize", discretize, (None, "quantile", "interval"))
-        _check_choice("transform", transform, (None, "log"))
-        _check_choice("missing", missing, ("error", "drop"))
-        if bins < 2:
-            raise DataError(f"bins must be at least 2, got {bins}.")
-
+        table.check_options(discretize, transform, missing, bins)
         frame = table.named_columns(frame)
         frame, intervened = table.split_interventions(frame, interventions, intervention_base)
         names = list(frame.columns)
@@ -90,10 +86,7 @@ class Dataset:
             knowledge.resolve(names)
         row_numbers = table.notes_on_row_numbers(frame)
         frame, intervened, notes = table.complete_rows(frame, intervened, missing)
-        if len(frame) < 2:
-            raise DataError(
-                f"Too few rows (n_samples={len(frame)}): give at least 2 observations, better hundreds."
-            )
+        table.check_rows(len(frame))
 
         columns = [
             Column(name, kind, log=transform == "log")
@@ -132,18 +125,21 @@ class Dataset:
                 "The rows have different lengths; every row needs one value per variable."
             ) from error
         if array.ndim != 2:
-            raise DataError(f"The array has {array.ndim} dimensions; it needs 2: rows and variables.")
+            raise DataError(
+                f"The array has {counted(array.ndim, 'dimension')}; it needs 2: rows and variables."
+            )
         if names is None:
             names = [f"X{number}" for number in range(1, array.shape[1] + 1)]
         if len(names) != array.shape[1]:
-            raise DataError(f"{len(names)} names were given for {array.shape[1]} columns.")
+            raise DataError(f"{len(names)} names were given for {counted(array.shape[1], 'column')}.")
         return cls.from_frame(pd.DataFrame(array).set_axis(list(names), axis=1), **options)
 
     @classmethod
     def from_csv(cls, path: str | Path, **options: Any) -> Dataset:
         """Check a text file with a header line; `options` are those of `from_frame`.
 
-        Columns are separated by commas, semicolons, tabs or spaces; the file may be gzipped.
+        Columns are separated by commas, semicolons, tabs or spaces; the file may be gzipped. What counts as a
+        missing value, `gflowdag.data.reading.read_csv` says.
         """
         return cls.from_frame(read_csv(path), **options)
 
@@ -311,8 +307,3 @@ class Dataset:
 
 def _encoded(columns: Sequence[Column], frame: Any) -> np.ndarray:
     return np.column_stack([column.encode(frame[column.name]) for column in columns])
-
-
-def _check_choice(option: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        raise DataError(f"{option} must be one of {', '.join(map(repr, choices))}; got {value!r}.")

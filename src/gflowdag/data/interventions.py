@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.wording import unknown_name
+from gflowdag.data.wording import counted, unknown_name
 from gflowdag.errors import DataError
 
 FORMS = (
@@ -55,7 +55,9 @@ def intervention_mask(
 
     cells = pd.Series([None if entry is pd.NA else entry for entry in interventions])
     if len(cells) != num_rows:
-        raise DataError(f"interventions has {len(cells)} entries for {num_rows} rows; it must be {FORMS}.")
+        raise DataError(
+            f"interventions has {len(cells)} entries for {counted(num_rows, 'row')}; it must be {FORMS}."
+        )
     if types.is_bool_dtype(cells):
         raise DataError(f"One True or False per row does not say which variable was set. Pass {FORMS}.")
     if types.is_numeric_dtype(cells) and cells.notna().any():
@@ -78,8 +80,8 @@ def _aligned(mask: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
 def _check_mask(mask: np.ndarray, names: Sequence[str], num_rows: int) -> np.ndarray:
     if mask.shape != (num_rows, len(names)):
         raise DataError(
-            f"The intervention mask has shape {mask.shape}; the table has {num_rows} rows and {len(names)} "
-            "variables."
+            f"The intervention mask has shape {mask.shape}; the table has {counted(num_rows, 'row')} and "
+            f"{counted(len(names), 'variable')}."
         )
     if mask.dtype != bool:
         try:

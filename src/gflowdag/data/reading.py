@@ -9,14 +9,18 @@ import re
 import zlib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from pandas.api import types
 
-from gflowdag.data.wording import shown
+from gflowdag.data.wording import counted, shown
 from gflowdag.errors import DataError, GFlowDAGError
 
 MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
+_MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
+_MISSING_NUMBER = ("?", "-", "None")  # among words they can be levels: "None" is one in child and insurance
 _SEPARATORS = (",", ";", "\t", " ")
 _DECLARED_SEPARATOR = re.compile(r"sep=([,;\t])\s*")  # the first line, as Excel writes it
 # A whole cell: the date 01.03.2021 holds no decimal point.
@@ -28,6 +32,8 @@ def read_csv(path: str | Path) -> pd.DataFrame:
     """Read a table with a header line, separated by commas, semicolons, tabs or spaces, gzipped or not.
 
     A first column without a name that merely numbers the rows (as pandas and R write it) is left out.
+    Missing values are empty cells and those that hold NA, N/A, n/a, #N/A, NaN, nan, NULL or null. In a column
+    whose other cells are all numbers, so are `?`, `-` and None; in any other column these are text.
 
     Raises:
         DataError: no such file, or one that is empty, binary, ragged, too large or without a header.
@@ -45,21 +51,31 @@ def read_csv(path: str | Path) -> pd.DataFrame:
     header = _check_lines(path, text, separator)
 
     try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            decimal="," if _has_decimal_commas(text, separator) else ".",
-            header=0,
-            names=header,
-            index_col=False,
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=["", "NA", "N/A", "NaN", "nan", "NULL", "null"],
-        )
+        frame = _parsed(text, separator, header)
     except (ValueError, OverflowError) as error:  # quotes that pandas reads otherwise than the csv module
         raise DataError(f"{path} is no text table: {error}.") from error
     is_row_numbers = any(frame.iloc[:, 0].tolist() == list(range(k, k + len(frame))) for k in (0, 1))
     return pd.DataFrame(frame.iloc[:, 1:]) if header[0] == "" and is_row_numbers else frame
+
+
+def _parsed(text: str, separator: str, header: list[str]) -> pd.DataFrame:
+    options: dict[str, Any] = {
+        "sep": separator,
+        "decimal": "," if _has_decimal_commas(text, separator) else ".",
+        "header": 0,
+        "names": header,
+        "index_col": False,
+        "skipinitialspace": True,
+        "keep_default_na": False,
+    }
+    frame = pd.read_csv(io.StringIO(text), na_values=[*_MISSING], **options)
+    doubtful = [name for name in header if frame[name].isin(_MISSING_NUMBER).any()]
+    if doubtful:
+        numbers = pd.read_csv(io.StringIO(text), na_values=[*_MISSING, *_MISSING_NUMBER], **options)
+        for name in doubtful:
+            if types.is_numeric_dtype(numbers[name]) and numbers[name].notna().any():
+                frame[name] = numbers[name]
+    return frame
 
 
 def read_text(path: Path, error: type[GFlowDAGError]) -> str:
@@ -119,8 +135,8 @@ def _check_lines(path: Path, text: str, separator: str) -> list[str]:
                 if header[0].startswith("#"):
                     remedy = "The header seems to be a comment: remove it."
                 raise DataError(
-                    f"{path} is ragged: line {reader.line_num} has {len(cells)} cells, the header "
-                    f"{len(header)}. {remedy}"
+                    f"{path} is ragged: line {reader.line_num} has {counted(len(cells), 'cell')}, the "
+                    f"header {len(header)}. {remedy}"
                 )
     except csv.Error as error:
         raise DataError(f"{path} is no text table: line {reader.line_num}: {error}.") from error

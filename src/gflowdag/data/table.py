@@ -12,7 +12,7 @@ from pandas.api import types
 
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind
 from gflowdag.data.interventions import intervention_mask
-from gflowdag.data.wording import CONTROL_CHARACTER, shown, unknown_name
+from gflowdag.data.wording import CONTROL_CHARACTER, counted, shown, unknown_name
 from gflowdag.errors import DataError
 
 Frame = Any  # a pandas DataFrame; what its methods return is typed too loosely for a checker to follow
@@ -36,7 +36,11 @@ def named_columns(frame: Frame) -> Frame:
             f"Column names occur more than once: {shown(map(repr, repeated))}. Rename the columns."
         )
     if "" in names:
-        raise DataError(f"Column {names.index('') + 1} has no name. Name it or drop it.")
+        position = names.index("")
+        raise DataError(
+            f"Column {position + 1} has no name. Name it, or drop it: "
+            f'df.drop(columns=df.columns[{position}]), or --drop "" on the command line.'
+        )
     if unprintable := next(filter(CONTROL_CHARACTER.search, names), None):
         raise DataError(
             f"The name of column {names.index(unprintable) + 1}, {unprintable!r}, has a control "
@@ -67,6 +71,64 @@ def split_interventions(
     return frame, intervention_mask(interventions, list(frame.columns), len(frame), base=base)
 
 
+def drop_columns(
+    frame: Frame, dropped: Sequence[str], interventions: Any, base: int | None
+) -> tuple[Frame, Frame | None]:
+    """The variables without those `dropped`, and the mask of what was set from outside, with their names.
+
+    Numbers of targets count the variables of the whole `frame`, as they did for whoever wrote them. A column
+    without a name counts for nothing: it holds the names of the rows, as R writes them.
+    """
+    if interventions is None:
+        return frame.drop(columns=list(dropped)), None
+    if isinstance(interventions, str) and interventions in dropped:
+        raise DataError(
+            f"The column {interventions!r} holds the interventions, and is no variable: no need to drop it."
+        )
+    frame = frame.drop(columns=[name for name in dropped if name == ""])
+    frame, intervened = split_interventions(frame, interventions, base)
+    mask = pd.DataFrame(intervened, columns=frame.columns)
+    gone = [name for name in dropped if name != ""]
+    check_no_targets(mask[gone])
+    return frame.drop(columns=gone), mask.drop(columns=gone)
+
+
+def check_no_targets(intervened: Frame) -> None:
+    """Refuse to drop variables that were set from outside; `intervened` is their mask, by name.
+
+    Without them these rows would pass as observational, and they are not: other variables answered.
+    """
+    if told := [
+        f"{name!r} is set in {counted(count, 'row')}" for name, count in intervened.sum().items() if count
+    ]:
+        raise DataError(
+            f"A target of interventions cannot be dropped: {shown(told)}. Take these rows out of the table "
+            "first, or empty their targets if they may count as observational."
+        )
+
+
+def check_options(discretize: Any, transform: Any, missing: Any, bins: int) -> None:
+    """Refuse options of `Dataset.from_frame` that are wrong whatever the table."""
+    choices = {
+        "discretize": (discretize, (None, "quantile", "interval")),
+        "transform": (transform, (None, "log")),
+        "missing": (missing, ("error", "drop")),
+    }
+    for option, (value, known) in choices.items():
+        if value not in known:
+            raise DataError(f"{option} must be one of {', '.join(map(repr, known))}; got {value!r}.")
+    if bins < 2:
+        raise DataError(f"bins must be at least 2, got {bins}.")
+
+
+def check_rows(num_rows: int) -> None:
+    """Refuse a table with fewer than two observations."""
+    if num_rows < 2:
+        raise DataError(
+            f"Too few rows (n_samples={num_rows}): give at least 2 observations, better hundreds."
+        )
+
+
 def complete_rows(
     frame: Frame, intervened: np.ndarray | None, missing: str
 ) -> tuple[Frame, np.ndarray | None, list[str]]:
@@ -83,7 +145,7 @@ def complete_rows(
     if missing == "error":
         raise DataError(
             f"Missing values (NaN) in {where}. Fill them in, drop the column, or pass missing='drop', which "
-            f"keeps {complete.sum()} of {len(frame)} rows (--missing drop on the command line)."
+            f"keeps {complete.sum()} of {counted(len(frame), 'row')} (--missing drop on the command line)."
         )
     kept = frame[complete].reset_index(drop=True).infer_objects()
     for name in frame.columns[absent.any(axis=0)]:  # pandas turns integers with gaps into floats
@@ -123,7 +185,7 @@ def notes_on_columns(columns: Sequence[Column]) -> list[str]:
     """What was made of the columns, in sentences for the user."""
     names = shown([column.name for column in columns], 12)
     first = columns[0]
-    count = "1 variable" if len(columns) == 1 else f"{len(columns)} variables"
+    count = counted(len(columns), "variable")
     if first.kind == "continuous":
         how = ("logged, " if first.log else "") + (
             "standardised (ddof = 1)" if first.scaling else "not scaled"
@@ -158,8 +220,10 @@ def notes_on_interventions(intervened: np.ndarray | None, names: Sequence[str]) 
     if intervened is None:
         return []
     counts = dict(zip(names, intervened.sum(axis=0).tolist(), strict=True))
-    told = shown([f"{name} in {count} rows" for name, count in counts.items() if count], 12) or "none"
-    notes = [f"Interventions: {told}; {int((~intervened.any(axis=1)).sum())} rows are observational."]
+    told = shown([f"{name} in {counted(n, 'row')}" for name, n in counts.items() if n], 12) or "none"
+    observational = int((~intervened.any(axis=1)).sum())
+    verb = "is" if observational == 1 else "are"
+    notes = [f"Interventions: {told}; {counted(observational, 'row')} {verb} observational."]
     if always := [name for name, count in counts.items() if count == len(intervened)]:
         notes.append(f"Every row sets {shown(always)}: the data cannot tell what causes it.")
     return notes

@@ -17,9 +17,15 @@ def shown(values: Iterable[Any], limit: int = 6) -> str:
     return ", ".join(map(str, values[:limit])) + (", …" if len(values) > limit else "")
 
 
+def counted(count: int, noun: str) -> str:
+    """`"1 row"`, `"2 rows"`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def unknown_name(name: str, names: Sequence[str]) -> str:
     """Sentence for a name that is none of `names`, with the nearest ones."""
     near = difflib.get_close_matches(str(name), names, n=3)
     if near:
         return f"There is no variable {name!r}; did you mean {' or '.join(map(repr, near))}?"
-    return f"There is no variable {name!r}; the variables are {shown(names, 12)}."
+    known = shown([other or "''" for other in names], 12)
+    return f"There is no variable {name!r}; the variables are {known}."
