@@ -206,3 +206,8 @@ def test_the_version_is_told() -> None:
     answer = CliRunner().invoke(app, ["--version"])
     assert answer.exit_code == 0
     assert answer.output == f"gflowdag {__version__}\n"
+
+
+def test_an_option_that_would_be_ignored_is_refused(table: Path) -> None:
+    with pytest.raises(GFlowDAGError, match="--interventions COLUMN"):
+        commands.load_table(str(table), intervention_base=1)

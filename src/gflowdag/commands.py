@@ -57,6 +57,8 @@ def load_table(
         if not Path(source).exists() and (near := difflib.get_close_matches(source, known, n=1)):
             raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {near[0]}?")
         frame, targets = read_csv(source), interventions
+    if intervention_base is not None and targets is None:
+        raise GFlowDAGError("--intervention-base numbers the targets of --interventions COLUMN: name it too")
     options: dict[str, Any] = {
         "kinds": _kinds(_column_names(continuous, frame), _column_names(discrete, frame)),
         "interventions": targets,
