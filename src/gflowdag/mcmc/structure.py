@@ -126,8 +126,10 @@ def edge_conditionals(state: ChainState, changes: Changes, limits: Limits) -> Ar
     required = ~adjacency_bits(limits.removable[:, :, None])
     possible = acyclic & allowed & (others < limits.max_parents)
     log_odds = jnp.where(possible, changes.log_odds(state.memory, state.dags), -jnp.inf)
-    log_total = jnp.logaddexp(0.0, jnp.logaddexp(log_odds, log_odds.transpose(1, 0, 2)))
-    return jnp.where(required, 1.0, jnp.exp(log_odds - log_total))
+    largest = jnp.maximum(jnp.maximum(log_odds, log_odds.transpose(1, 0, 2)), 0.0)  # of the three states
+    odds = jnp.exp(log_odds - largest)
+    total = jnp.exp(-largest) + odds + odds.transpose(1, 0, 2)
+    return jnp.where(required, 1.0, odds / total)
 
 
 @partial(jax.jit, static_argnames="thinning", donate_argnames="state")
