@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from gflowdag.data.wording import counted
 from gflowdag.experiments.experiment import Tables
 from gflowdag.experiments.tables import Frame, earlier_versions
 
@@ -31,9 +32,9 @@ def _scaling(tables: Tables) -> str:
         f"{rows['marginal_e_shd'].median():.1f}, AUROC {rows['marginal_auroc'].median():.3f}"
         for scaling, rows in exact.groupby("scaling", sort=False)
     ]
-    count = exact["seed"].nunique()
+    sets = counted(exact["seed"].nunique(), "data set")
     return (
-        f"{said} Exact posterior at d = 20 ({count} data set{'s' if count > 1 else ''}; medians): "
+        f"{said} Exact posterior at d = 20 ({sets}; medians): "
         f"{'; '.join(figures)}. Hence both scalings, and fidelity beside recovery, in every table here."
     )
 

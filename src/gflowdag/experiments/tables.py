@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gflowdag.data.wording import counted
 from gflowdag.experiments.methods import METHODS, is_outdated, planned_iterations
 from gflowdag.files import atomic_write
 
@@ -93,8 +94,7 @@ def earlier_versions(rows: Frame) -> list[str]:
 
 def datasets_of(rows: Frame) -> str:
     """How many data sets these rows are about, in words."""
-    count = rows["problem"].nunique()
-    return "1 data set" if count == 1 else f"{count} data sets"
+    return counted(rows["problem"].nunique(), "data set")
 
 
 def size_of(rows: Frame) -> str:
