@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "gflowdag"
-EVERYWHERE = {"errors", "files", "progress", "precision", "diagnostics", "devices", "processes", "__init__"}
+EVERYWHERE = {
+    "errors",
+    "files",
+    "progress",
+    "precision",
+    "diagnostics",
+    "devices",
+    "processes",
+    "wording",
+    "__init__",
+}
 METHODS = {"exact", "gflownet", "mcmc", "baseline"}
 ALLOWED = {
     "graph": set(),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gflowdag.data.wording import unknown_name
 from gflowdag.errors import GFlowDAGError
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior import Posterior
+from gflowdag.wording import unknown_name
 
 
 def answer(posterior: Posterior, question: str, source: str, target: str | None) -> list[dict[str, Any]]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.data.wording import CONTROL_CHARACTER
 from gflowdag.errors import FileFormatError
 from gflowdag.files import plain, read_npz, write_npz
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior import Posterior
+from gflowdag.wording import CONTROL_CHARACTER
 
 SCHEMA = 1
 MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zip bomb

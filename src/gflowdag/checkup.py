@@ -14,8 +14,8 @@ from rich.table import Table
 
 from gflowdag import __version__
 from gflowdag.data import Dataset
-from gflowdag.data.wording import counted
 from gflowdag.exact.size import MAX_VARIABLES
+from gflowdag.wording import counted
 
 _MAX_COLUMNS = 20  # of the table that `check` lists
 
@@ -51,7 +51,7 @@ def describe(data: Dataset) -> dict[str, Any]:
 
 def print_description(facts: dict[str, Any], console: Console) -> None:
     """Print what `describe` found."""
-    console.print(f"{facts['rows']:,} rows, {counted(facts['variables'], 'variable')}", style="bold")
+    console.print(f"{counted(facts['rows'], 'row')}, {counted(facts['variables'], 'variable')}", style="bold")
     for note in facts["notes"]:
         console.print(note, style="dim", markup=False)
     columns = facts["columns"]

@@ -331,7 +331,7 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _complain(message: str) -> None:
-    from gflowdag.data.wording import CONTROL_CHARACTER
+    from gflowdag.wording import CONTROL_CHARACTER
 
     print(f"gflowdag: {CONTROL_CHARACTER.sub(' ', message)}", file=sys.stderr)
 

@@ -17,10 +17,10 @@ from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.data.columns import MAX_LEVELS
 from gflowdag.data.problems import checked_dataset
 from gflowdag.data.reading import read_csv
-from gflowdag.data.wording import unknown_name
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import Posterior
 from gflowdag.truth import align_dag, read_edges
+from gflowdag.wording import unknown_name
 
 if TYPE_CHECKING:
     from gflowdag.compare import Comparison

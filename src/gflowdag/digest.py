@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gflowdag.posterior import Posterior
+from gflowdag.wording import counted
 
 MAX_ROWS = 20
 _LEAST_PROBABILITY = 0.01
@@ -35,7 +36,8 @@ def digest(posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS) -> Dige
     facts = posterior.diagnostics()
     verdict = str(facts["verdict"])
     method = [] if posterior.method == verdict else [posterior.method]
-    size = [*method, f"{posterior.num_variables} variables", f"{posterior.num_samples:,} graphs drawn"]
+    graphs = f"{counted(posterior.num_samples, 'graph')} drawn"
+    size = [*method, counted(posterior.num_variables, "variable"), graphs]
     figures = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
     pairs = _likely_pairs(posterior, max_rows)
     return Digest(

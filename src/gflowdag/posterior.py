@@ -16,6 +16,7 @@ from gflowdag.errors import MissingExtraError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.wording import counted
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -265,8 +266,8 @@ class Posterior:
     def __repr__(self) -> str:
         evidence = "" if self.log_evidence is None else f", log evidence {self.log_evidence:.3f}"
         return (
-            f"<Posterior over {self.num_variables} variables by {self.method}: {self.num_samples} samples"
-            f"{evidence}, {self.diagnostics()['verdict']}>"
+            f"<Posterior over {counted(self.num_variables, 'variable')} by {self.method}: "
+            f"{counted(self.num_samples, 'sample')}{evidence}, {self.diagnostics()['verdict']}>"
         )
 
     def _repr_html_(self) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gflowdag.data.wording import shown
 from gflowdag.errors import DataError, FileFormatError
 from gflowdag.graph.closure import transitive_closure
+from gflowdag.wording import shown
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -98,12 +96,9 @@ def test_ctrl_c_takes_effect_when_the_file_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("interrupts")
 def test_ctrl_c_and_a_full_disk_together_end_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, full_disk: Callable[[], None]
 ) -> None:
-    def full_disk(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full_disk)
+    full_disk()
     with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "file"):
         signal.raise_signal(signal.SIGINT)
     assert not list(tmp_path.iterdir())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -27,13 +27,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _full_disk(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path, full_disk: Callable[[], None]) -> None:
     save_checkpoint(tmp_path, {"step": jnp.array(1)}, "print")
-    monkeypatch.setattr(os, "fsync", _full_disk)
+    full_disk()
     with pytest.raises(FileWriteError, match=r"cannot write .*checkpoint\.npz: No space left"):
         save_checkpoint(tmp_path, {"step": jnp.array(2)}, "print")
     loaded = load_checkpoint(tmp_path, {"step": jnp.array(0)}, "print")
@@ -58,10 +54,10 @@ def test_a_disk_that_is_full_when_the_answer_comes_is_told_without_a_traceback(
 
 
 def test_an_error_is_not_hidden_by_the_full_disk_that_follows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, full_disk: Callable[[], None]
 ) -> None:
     run = runs.Run.start(tmp_path / "run", {})
-    monkeypatch.setattr(os, "fsync", _full_disk)
+    full_disk()
     with pytest.raises(GFlowDAGError, match="the first"), run:
         raise GFlowDAGError("the first")
 

@@ -18,8 +18,8 @@ from gflowdag.data.lingauss import parse_linear_gaussian
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork, graph_frame
 from gflowdag.data.reading import read_csv
 from gflowdag.data.remote import RemoteFile, locate
-from gflowdag.data.wording import shown
 from gflowdag.errors import DataError
+from gflowdag.wording import shown
 
 # Name -> number of variables.
 DISCRETE_NETWORKS = {

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import linalg
 
-from gflowdag.data.wording import shown
 from gflowdag.errors import DataError
+from gflowdag.wording import shown
 
 # Residual over standard deviation: what sums in float64 and decimals in a file leave of an exact relation.
 RELATIVE_TOLERANCE = 1e-10

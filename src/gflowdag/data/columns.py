@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.wording import counted, shown
 from gflowdag.errors import DataError
+from gflowdag.wording import counted, shown
 
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
 Kind = Literal["continuous", "discrete"]

@@ -20,8 +20,8 @@ from gflowdag.data.columns import MAX_LEVELS, Column, Kind, observed_levels
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
 from gflowdag.data.reading import read_csv
-from gflowdag.data.wording import counted, shown, unknown_name
 from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.wording import counted, shown, unknown_name
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.wording import counted, unknown_name
 from gflowdag.errors import DataError
+from gflowdag.wording import counted, unknown_name
 
 FORMS = (
     "a boolean mask [rows, variables], the name of a column, one name per row (None: observational), "

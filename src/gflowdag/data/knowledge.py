@@ -13,9 +13,9 @@ import numpy as np
 
 from gflowdag.data.patterns import Pattern
 from gflowdag.data.reading import read_text
-from gflowdag.data.wording import unknown_name
 from gflowdag.errors import KnowledgeError
 from gflowdag.graph.closure import transitive_closure
+from gflowdag.wording import unknown_name
 
 _REGEX = "re:"
 

@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.wording import counted, shown
 from gflowdag.errors import DataError, GFlowDAGError
+from gflowdag.wording import counted, shown
 
 MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
-from gflowdag.data.wording import unknown_name
 from gflowdag.errors import DataError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.random import erdos_renyi, scale_free
+from gflowdag.wording import unknown_name
 
 RandomState = int | np.random.Generator | None
 

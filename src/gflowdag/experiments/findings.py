@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from gflowdag.data.wording import counted
 from gflowdag.experiments.experiment import Tables
 from gflowdag.experiments.tables import Frame, earlier_versions
+from gflowdag.wording import counted
 
 
 def text(tables: Tables) -> str:

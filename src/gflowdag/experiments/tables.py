@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gflowdag.data.wording import counted
 from gflowdag.experiments.methods import METHODS, is_outdated, planned_iterations
 from gflowdag.files import atomic_write
+from gflowdag.wording import counted
 
 Frame: TypeAlias = Any
 """A pandas DataFrame; under pandas' own annotations most ways to index one are errors."""

@@ -16,6 +16,7 @@ from gflowdag import __version__
 from gflowdag.files import atomic_write, plain
 from gflowdag.report import content, summary, words
 from gflowdag.truth import Truth, align
+from gflowdag.wording import counted
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
@@ -119,6 +120,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["counted"] = counted
     return environment.get_template("report.html.j2")
 
 

@@ -16,6 +16,7 @@ from gflowdag.diagnostics import (
     MINIMAL_ESS,
 )
 from gflowdag.posterior import Posterior
+from gflowdag.wording import counted
 
 _SURE = 0.9
 _PROBABLE = 0.75
@@ -122,8 +123,8 @@ def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | No
     prior = config.get("prior")
     given = f", with a {prior} prior over graphs" if isinstance(prior, str) else ""
     return (
-        f"Which directed acyclic graphs over {posterior.num_variables} variables could have produced "
-        f"{rows}{source}{given}? Answered by {posterior.method}."
+        f"Which directed acyclic graphs over {counted(posterior.num_variables, 'variable')} could have "
+        f"produced {rows}{source}{given}? Answered by {posterior.method}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Fragments of the sentences in which this room speaks to the user."""
+"""Fragments of the sentences in which the package speaks to the user."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def shown(values: Iterable[Any], limit: int = 6) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`"1 row"`, `"2 rows"`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """`"1 row"`, `"2,000 rows"`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def unknown_name(name: str, names: Sequence[str]) -> str:
