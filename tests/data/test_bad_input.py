@@ -85,6 +85,8 @@ def _holed() -> pd.DataFrame:
         (GOOD, {"transform": "sqrt"}, r"transform must be one of"),
         (GOOD, {"discretize": "kmeans"}, r"discretize must be one of"),
         (GOOD, {"discretize": "quantile", "bins": 1}, r"bins must be at least 2"),
+        (GOOD, {"discretize": "quantile", "bins": "3"}, r"bins must be at least 2.*got '3'"),
+        (GOOD, {"discretize": "quantile", "bins": 2.5}, r"bins must be at least 2.*got 2.5"),
         (_with(rare=[0.0] * 49 + [1.5]), {"discretize": "quantile", "bins": 2}, None),
         (_with(rare=[1.5] * 49 + [0.0]), {"discretize": "quantile"}, r"'rare' cannot be cut into 3 bins"),
         (GOOD, {"missing": "impute"}, r"missing must be one of"),
@@ -99,7 +101,32 @@ def _holed() -> pd.DataFrame:
         (GOOD, {"interventions": [0] * 50}, r"intervention_base=1"),
         (GOOD, {"interventions": [5] * 50, "intervention_base": 1}, r"Intervention 5 in row 1.*1 to 4"),
         (GOOD, {"interventions": [0.5] * 50, "intervention_base": 1}, r"Intervention 0.5 in row 1"),
+        (
+            GOOD,
+            {"interventions": [1] * 50, "intervention_base": "1"},
+            r"intervention_base must be .* got '1'",
+        ),
         (GOOD, {"interventions": 3}, r"interventions must be"),
+        (TEXT.assign(share=["12%", "5 %"] * 25), {}, r"'share' holds numbers as text, .*'12%'.*without '%'"),
+        (TEXT.assign(share=["−1.5", "2.5"] * 25), {}, r"'share' .*'−1.5'.*without '−'"),
+        (
+            TEXT.assign(share=["1,234.5", "0.5"] * 25),
+            {},
+            r"'share' .*without ',';.*kinds=\{'share': 'discrete'",
+        ),
+        (
+            TEXT.assign(share=["1 234,5", "n/k", *"0123456789"] * 4 + ["2"] * 2),
+            {},
+            r"'share' .*without ' ' or ','",
+        ),
+        (
+            TEXT.assign(share=["１２", "٣"] * 25),
+            {},
+            r"'share' .*'１２'. Write them like -1234.5; if they are",
+        ),
+        (TEXT.assign(share=["12%", "5 %"] * 25), {"kinds": "discrete"}, None),
+        (TEXT.assign(alleles=["1 2", "2 2"] * 25), {}, None),
+        (TEXT.assign(answers=["1,2", "other"] * 25), {}, None),
     ],
 )
 def test_unusable_tables_are_refused_with_column_and_remedy(frame, options, message):
@@ -141,6 +168,13 @@ def test_nearly_collinear_columns_and_more_variables_than_rows_are_fine():
     assert Dataset.from_array(RNG.normal(size=(2, 3))).num_rows == 2
 
 
+def test_a_few_rows_that_agree_by_chance_are_no_copies():
+    few = pd.DataFrame({"a": ["x", "y", "x", "y"], "b": ["v", "u", "v", "u"]})
+    assert Dataset.from_frame(few).num_rows == 4
+    with pytest.raises(DataError, match="Duplicated: 'a' and 'b'"):
+        Dataset.from_frame(pd.concat([few, few]))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -161,6 +195,19 @@ def test_nearly_collinear_columns_and_more_variables_than_rows_are_fine():
         (b"\x1f\x8b" + b"junk" * 10, "damaged gzip"),
         (gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:-12], "damaged gzip"),
         (b",a\nfoo,1.5\nbar,2.5\n", r"Column 1 has no name"),
+        (b'"a" "b"\n"1" 1.5 2\n"2" 2.5 3\n', r"ragged: line 2 has 3 cells, the header 2.*row.names=FALSE"),
+        (b"a;b\n251;1\n210;2\n2,608;3\n", r"Column 'a' holds '2,608' beside '251'.*thousands separators"),
+        (b'a,b\n251,1\n"2,608",3\n', r"Column 'a' holds '2,608' beside '251'.*thousands separators"),
+        (b"a;b\n50;1\n8;2\n1,200;3\n", r"Column 'a' holds '1,200' beside '50'.*thousands separators"),
+        (b'a,b\n"1,234",2\n"5,678",3\n', r"Column 'a' holds '1,234': .*thousands separators"),
+        (b'a,b\n" -1,234 ",2\n" 5,678 ",3\n', r"Column 'a' holds '-1,234': .*thousands separators"),
+        (b"a;b\n251;1\n2,608 ;3\n", r"Column 'a' holds '2,608' beside '251'.*thousands separators"),
+        (b"0,25;1,5\n0,5;2,5\n", r"no header line"),
+        (b"dose, mg;b\n1;1,5;2\n2;2,5;3\n", r"ragged: line 2 has 3 cells, the header 2.*row.names=FALSE"),
+        (b"a\n1,5\n2,5\n", r"ragged: line 2 .*Every line .*If the comma is a decimal one, write points"),
+        (b"a,b\n" + b"1,2,3\n" * 30 + b"1,2\n", r"line 2 has 3 cells, the header 2. Correct the line"),
+        (b"sep=;\na;b\n1;2\n3\n", r"ragged: line 4 has 1 cell"),
+        (b"sep=;\n", r"is empty"),
     ],
 )
 def test_files_that_are_no_table_are_refused_with_the_line(tmp_path, content, message):
@@ -186,6 +233,94 @@ def test_usual_text_files_give_the_same_data(tmp_path, separator, pack):
     path.write_bytes(pack(("\ufeff" + text + "\n\n").encode()))
     # Before pandas 3 the last bit of a number in a file may be another one.
     np.testing.assert_allclose(Dataset.from_csv(path).values, Dataset.from_frame(GOOD).values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('subject name,age\nJane Doe,3\nJohn Roe,4\nAnn Poe,"5",6\n', "line 4 has 3 cells, the header 2"),
+        ("first name,last name\nA B,C D\nE F,G H,\n", "line 3 has 3 cells, the header 2"),
+        ("dose, mg;b\n1,5;2\n2,5;3;4\n", "line 3 has 3 cells, the header 2"),
+        ("dose, mg;b\n1,5;2\n2,5\n", "line 3 has 1 cell, the header 2.*If ',' separates .* a line sep=,"),
+        ("dose, mg\tb\n1,5\t2\n2,5\n", "line 3 has 1 cell, the header 2"),
+    ],
+)
+def test_a_ragged_file_is_not_read_by_another_separator(tmp_path, text, line):
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    with pytest.raises(DataError, match=f"ragged: {line}"):
+        read_csv(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("dose, mg;response\n2,5;0\n1,5;1\n", ["dose, mg", "response"]),
+        ("dose, mg;mass, kg\n2,5;0,5\n1,5;1,5\n", ["dose, mg", "mass, kg"]),
+        ("dose, mg\tresponse\n2.5\t0\n1.5\t1\n", ["dose, mg", "response"]),
+        ("full name; given first,age\nJane A Doe,3\nJohn B Roe,4\n", ["full name; given first", "age"]),
+        ("first name last,age\nJane A Doe,3\nJohn B Roe,4\n", ["first name last", "age"]),
+        ('note,"a;b"\n"x;\ny",1\nz,2\n', ["note", "a;b"]),
+    ],
+)
+def test_the_separator_is_in_the_header_and_in_a_row(tmp_path, text, names):
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    assert list(read_csv(path).columns) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a,b\n"1,5",1\n"-0,25",2\n', [1.5, -0.25]),
+        ("a;b\n1,50e+00;1\n-2,5E-1;2\n", [1.5, -0.25]),
+        ('a b\n"1,5" 1\n"-0,25" 2\n', [1.5, -0.25]),
+        ("a;b\n0,251;1\n100;2\n", [0.251, 100]),  # no one writes thousands with a zero before them
+        ("a;b\n1,251;1\n2,608;2\n", [1.251, 2.608]),
+        ("a;b\n1,5;1.5\n-0,25;2\n", ["1,5", "-0,25"]),  # points elsewhere: the comma is something else
+        ("a b\n1.5 1 \n-0.25 2   \n", [1.5, -0.25]),  # trailing spaces are no cell
+        ("a b\r\n1.5 1 \r\n-0.25 2   \r\n", [1.5, -0.25]),
+    ],
+)
+def test_decimal_commas_are_read_in_any_file_without_decimal_points(tmp_path, text, expected):
+    path = tmp_path / "table.txt"
+    path.write_bytes(text.encode())
+    assert read_csv(path)["a"].tolist() == expected
+
+
+@pytest.mark.parametrize("cells", [["1,2", "1,3", "2,3"], ["1001,1002", "1001,1003", "1002,1003"]])
+def test_quoted_lists_in_a_comma_separated_file_are_asked_about(tmp_path, cells):
+    path = tmp_path / "table.csv"
+    path.write_text("group,answers\n" + "".join(f'{row},"{cell}"\n' for row, cell in enumerate(cells)))
+    assert read_csv(path)["answers"].tolist() == cells
+    with pytest.raises(DataError, match=rf"'answers' holds numbers as text, such as '{cells[0]}'.*discrete"):
+        Dataset.from_csv(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["a,\tb,\tc\n1,\t2,\t3\n", "a\t,b\t,c\n1\t,2\t,3\n", "a;\tb;\tc\n1;\t2;\t3\n"]
+)
+def test_tabs_that_align_the_columns_separate_nothing(tmp_path, text):
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    pd.testing.assert_frame_equal(read_csv(path), pd.DataFrame({"a": [1], "b": [2], "c": [3]}))
+
+
+@pytest.mark.parametrize("blank", ["", "\n \n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\tdose, mg\tb\n0\t1,5\t2\n1\t2,5\t3\n",
+        "\tdose, mg\n0\t1,5\n1\t2,5\n",
+        '\tdose, mg\n"0"\t"1,5"\n"1"\t"2,5"\n',
+    ],
+)
+def test_an_unnamed_column_of_row_numbers_before_a_tab_is_no_variable(tmp_path, blank, text):
+    path = tmp_path / "table.txt"
+    path.write_text(blank + text)
+    frame = read_csv(path)
+    assert list(frame.columns) == text.split("\n")[0].split("\t")[1:]
+    assert frame["dose, mg"].tolist() == [1.5, 2.5]
 
 
 def test_an_unnamed_column_of_row_numbers_is_no_variable(tmp_path):

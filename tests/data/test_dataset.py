@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from gflowdag.data import Dataset, Knowledge
+from gflowdag.data.columns import infer_kind
 from gflowdag.errors import DataError, KnowledgeError
 
 RNG = np.random.default_rng(0)
@@ -108,6 +109,28 @@ def test_dropping_rows_with_missing_values_keeps_mask_and_kinds_aligned():
     assert "2 of 6 rows were dropped" in data.notes[0]
 
 
+def test_large_numbers_survive_a_dropped_row():
+    large = NUMBERS.assign(
+        a=NUMBERS["a"] * 1e18
+    )  # whole, as all floats beyond 2^53, and beyond int64 in part
+    holed = large.copy()
+    holed.loc[0, "a"] = np.nan
+    dropped = Dataset.from_frame(holed, missing="drop")
+    np.testing.assert_array_equal(dropped.values, Dataset.from_frame(large.tail(59)).values)
+
+
+@pytest.mark.parametrize("dtype", [float, int, bool, str, object])
+def test_masked_cells_of_an_array_are_missing_values(dtype):
+    cells = RNG.integers(0, 2, (60, 2)).astype(dtype)
+    masked = np.ma.array(cells, mask=np.zeros((60, 2), bool))
+    masked[7, 1] = np.ma.masked
+    with pytest.raises(DataError, match=r"'X2': 1 \(first in row 8\)"):
+        Dataset.as_dataset(masked)
+    dropped = Dataset.from_array(masked, missing="drop", kinds="discrete")
+    rest = Dataset.from_array(np.delete(cells, 7, axis=0), kinds="discrete")
+    np.testing.assert_array_equal(dropped.values, rest.values)
+
+
 def test_frames_arrays_and_data_sets_are_all_accepted():
     reference = Dataset.from_frame(NUMBERS)
     by_array = Dataset.as_dataset(NUMBERS.to_numpy())
@@ -153,6 +176,38 @@ def test_held_out_rows_are_coded_like_the_first_ones():
 
     binned = Dataset.from_frame(NUMBERS.head(40), discretize="quantile")
     np.testing.assert_array_equal(binned.like(NUMBERS.head(40)).values, binned.values)
+
+
+def test_held_out_rows_with_missing_values_can_be_dropped():
+    data = Dataset.from_frame(NUMBERS.head(40))
+    later = NUMBERS.tail(20).reset_index(drop=True)
+    later.loc[3, "b"] = np.nan
+    with pytest.raises(DataError, match="missing='drop', which keeps 19 of 20 rows"):
+        data.like(later)
+    dropped = data.like(later, missing="drop", interventions=["a", "b"] * 10)
+    np.testing.assert_array_equal(dropped.values, data.like(later.drop(index=3)).values)
+    assert dropped.intervened is not None
+    np.testing.assert_array_equal(dropped.intervened.sum(axis=0), [10, 9, 0])
+    assert "1 of 20 rows were dropped" in dropped.notes[-1]
+    with pytest.raises(DataError, match="missing must be one of"):
+        data.like(later, missing="skip")  # type: ignore[arg-type]
+
+
+def test_new_rows_that_are_all_incomplete_are_refused():
+    data = Dataset.from_frame(NUMBERS)
+    assert data.like(NUMBERS.head(1)).num_rows == 1
+    with pytest.raises(DataError, match=r"Too few rows \(n_samples=0\)"):
+        data.like(NUMBERS.head(5).assign(a=np.nan), missing="drop")
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_missing_cells_say_nothing_about_the_kind_of_a_column(gap):
+    assert infer_kind("a", pd.Series(["u", gap, "v"], dtype=object)) == "discrete"
+    assert infer_kind("a", pd.Series([gap, gap], dtype=object)) == "discrete"
+    with pytest.raises(DataError, match="'a' holds numbers as text, such as '12 %'"):
+        infer_kind("a", pd.Series(["12 %", gap, "7 %"], dtype=object))
+    with pytest.raises(DataError, match="'a' holds dates"):
+        infer_kind("a", pd.Series(["2021-03-01", gap], dtype=object))
 
 
 def test_held_out_interventions_follow_the_names_not_the_positions():
@@ -225,3 +280,13 @@ def test_a_column_that_numbers_the_rows_is_noted():
     assert any("'id' looks like row numbers" in note for note in Dataset.from_frame(shuffled).notes)
     with_a_gap = shuffled.assign(id=np.where(shuffled["id"] == 100, 98, shuffled["id"]))
     assert not any("row numbers" in note for note in Dataset.from_frame(with_a_gap).notes)
+
+
+def test_a_data_set_is_told_in_a_line() -> None:
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 50) ** 2})
+    assert repr(Dataset.from_frame(frame)) == "<Dataset of 50 rows: 1 continuous>"
+
+
+def test_a_mapping_of_columns_is_refused_with_the_remedy() -> None:
+    with pytest.raises(DataError, match=r"pandas\.DataFrame"):
+        Dataset.as_dataset({"a": [1, 2], "b": [2, 1]})

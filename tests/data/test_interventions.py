@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from gflowdag.commands import load_table
-from gflowdag.data import Dataset
+from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.errors import DataError
+from gflowdag.estimators.bootstrap import BootstrapGES
 
 NAMES = ["a", "b", "c"]
 TARGETS = [None, None, "a", "a", "c", "c", "c", None]
@@ -124,3 +125,43 @@ def test_the_notes_tell_how_often_each_variable_was_set():
     assert "Interventions: a in 6 rows, b in 1 row; 1 row is observational." in once
     always = Dataset.from_frame(FRAME, interventions=["b"] * 8).notes
     assert any("cannot tell what causes it" in note for note in always)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Dataset.from_frame(FRAME, interventions=[None] * 8),
+        lambda: Dataset.from_frame(FRAME, interventions=np.zeros((8, 3), bool)),
+        lambda: Dataset.as_dataset(Dataset.from_frame(FRAME), interventions=[""] * 8),
+        lambda: Dataset.from_frame(FRAME).like(FRAME, interventions=[None] * 8),
+    ],
+)
+def test_a_mask_without_a_target_is_observational_data(make):
+    assert make().intervened is None
+    assert make().sha256 == Dataset.from_frame(FRAME).sha256
+
+
+def test_rows_without_a_target_are_observational_data():
+    data = Dataset.from_frame(FRAME, interventions=TARGETS)
+    assert data.take(~MASK.any(axis=1)).intervened is None
+    BootstrapGES(num_bootstraps=1, num_samples=1, n_jobs=1).fit(
+        data.take(~MASK.any(axis=1))
+    )  # takes no other
+
+
+@pytest.mark.parametrize("labels", [[" a", "b ", "c"], [1, 2, 3]])
+def test_names_are_the_same_text_in_tables_masks_targets_and_kinds(labels):
+    frame, mask = FRAME.set_axis(labels, axis=1), pd.DataFrame(MASK, columns=labels)
+    targets = [[label for label, was_set in zip(labels, row, strict=True) if was_set] for row in MASK]
+    for interventions in (mask, targets):
+        data = Dataset.from_frame(
+            frame, interventions=interventions, kinds=dict.fromkeys(labels, "continuous")
+        )
+        np.testing.assert_array_equal(data.intervened, MASK)
+
+
+def test_a_padded_name_is_the_same_column_and_the_same_variable_in_knowledge():
+    frame = FRAME.assign(**{"target ": TARGETS})
+    knowledge = Knowledge(forbidden=[(" a", "b")], tiers=[["a "], ["b", "c"]])
+    data = Dataset.from_frame(frame, interventions="target ", knowledge=knowledge)
+    np.testing.assert_array_equal(data.intervened, MASK)

@@ -17,7 +17,7 @@ from gflowdag.data.dataset import Dataset
 from gflowdag.data.lingauss import parse_linear_gaussian
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork, graph_frame
 from gflowdag.data.reading import read_csv
-from gflowdag.data.remote import RemoteFile, locate
+from gflowdag.data.remote import FOLDER_VARIABLE, RemoteFile, locate
 from gflowdag.errors import DataError
 from gflowdag.wording import shown
 
@@ -80,6 +80,11 @@ GAUSSIAN_TEST = RemoteFile(
     remedy="Write it in R: write.csv(format(bnlearn::gaussian.test, digits = 10), 'gaussian_test_5000.csv', "
     "row.names = FALSE, quote = FALSE).",
 )
+_REMOTE = {
+    "sachs-interventional": SACHS_INTERVENTIONAL,
+    "asia-5000": ASIA_5000,
+    "gaussian-test": GAUSSIAN_TEST,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +93,7 @@ class LoadedDataset:
 
     name: str
     frame: pd.DataFrame  # [n, d], the variables only
-    truth: pd.DataFrame | None  # bool [source, target] in the order of the columns
+    truth: pd.DataFrame  # bool [source, target] in the order of the columns
     interventions: np.ndarray | None  # object [n]: the name of the target, None where observational
     description: str
     citation: str
@@ -99,20 +104,33 @@ class LoadedDataset:
 
 
 def list_datasets() -> pd.DataFrame:
-    """The names that `load_dataset` knows, with what they are and whether they ship with the package."""
-    rows = [
-        ("sachs", "853 × 11 continuous, observational: protein signalling (cytometry)", True),
-        ("sachs-all", "7466 × 11 continuous, nine conditions with interventions", True),
-        ("sachs-interventional", "5400 × 11 discrete, with interventions", False),
-        ("asia-5000", "5000 × 8 discrete: bnlearn's sample of the asia network", False),
-        ("gaussian-test", "5000 × 7 continuous: bnlearn's linear-Gaussian sample", False),
-    ]
-    rows += [(name, f"sample of a discrete network of {d}", True) for name, d in DISCRETE_NETWORKS.items()]
-    rows += [
-        (name, f"sample of a linear-Gaussian network of {d}", True)
-        for name, d in LINEAR_GAUSSIAN_NETWORKS.items()
-    ]
-    return pd.DataFrame(rows, columns=["name", "description", "embedded"])
+    """The names that `load_dataset` knows, with what they are and where they come from.
+
+    Columns: `name`, `description`, `embedded` (ships with the package) and `source`, where it does not.
+    """
+    described = {
+        "sachs": "853 × 11 continuous, observational: protein signalling (cytometry)",
+        "sachs-all": "7466 × 11 continuous, nine conditions with interventions",
+        "sachs-interventional": "5400 × 11 discrete, with interventions",
+        "asia-5000": "5000 × 8 discrete: bnlearn's sample of the asia network",
+        "gaussian-test": "5000 × 7 continuous: bnlearn's linear-Gaussian sample",
+        **{name: f"sample of a discrete network of {d} variables" for name, d in DISCRETE_NETWORKS.items()},
+        **{
+            name: f"sample of a linear-Gaussian network of {d} variables"
+            for name, d in LINEAR_GAUSSIAN_NETWORKS.items()
+        },
+    }
+    rows = [(name, text, name not in _REMOTE, _source(name)) for name, text in described.items()]
+    return pd.DataFrame(rows, columns=["name", "description", "embedded", "source"])
+
+
+def _source(name: str) -> str:
+    """Where a data set that the package does not carry comes from."""
+    if name not in _REMOTE:
+        return ""
+    if _REMOTE[name].url is None:
+        return f"in the folder {FOLDER_VARIABLE}, once you have made it: loading it says how"
+    return f"in the folder {FOLDER_VARIABLE}, or downloaded"
 
 
 def load_dataset(

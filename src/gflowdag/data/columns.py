@@ -16,6 +16,11 @@ from gflowdag.errors import DataError
 from gflowdag.wording import counted, shown
 
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
+# As people write numbers and no parser reads them: 1,234.5 · 1 234,5 · 1.234,5 · 1,5 · −3 · 12 %
+_WRITTEN_NUMBER = re.compile(
+    r"[+\-−]?\s*(\d{1,3}([,\s]\d{3})+([.,]\d+)?|\d{1,3}(\.\d{3})+,\d+|(\d+[.,]?\d*|[.,]\d+)(e[+\-−]?\d+)?)\s*%?",
+    re.IGNORECASE,
+)
 Kind = Literal["continuous", "discrete"]
 Cells = Any  # a pandas Series [n]; what its methods return is typed too loosely for a checker to follow
 MAX_LEVELS = 30  # of a discrete column, unless the user allows more: beyond, it is mostly no variable
@@ -109,8 +114,17 @@ class Column:
         return np.log(numbers)
 
 
+def plain_name(name: Any) -> str:
+    """A name as all variables have it, whoever gives it: text without blanks around it."""
+    return str(name).strip()
+
+
 def infer_kind(name: str, cells: Cells) -> Kind:
-    """Float: continuous; text, bool, category: discrete; integers: discrete with at most ten values."""
+    """Float: continuous; text, bool, category: discrete; integers: discrete with at most ten values.
+
+    Missing cells say nothing.
+    """
+    cells = cells.dropna()
     if isinstance(cells.dtype, pd.CategoricalDtype) or types.is_bool_dtype(cells):
         return "discrete"
     if types.is_complex_dtype(cells):
@@ -123,14 +137,34 @@ def infer_kind(name: str, cells: Cells) -> Kind:
         )
     if types.is_integer_dtype(cells):
         return "discrete" if cells.nunique() <= MAX_INTEGER_LEVELS else "continuous"
-    is_number = types.is_numeric_dtype(cells) or types.infer_dtype(cells) == "decimal"
-    return "continuous" if is_number else "discrete"
+    held = types.infer_dtype(cells)
+    if held == "string":
+        _refuse_written_numbers(name, cells)
+    return "continuous" if types.is_numeric_dtype(cells) or held == "decimal" else "discrete"
 
 
 def _holds_written_dates(cells: Cells) -> bool:
     """Whether every cell is a text that begins like 2021-03-01, 1.3.2021 or 03/01/21."""
     is_text = types.is_string_dtype(cells) or types.is_object_dtype(cells)
-    return is_text and all(isinstance(cell, str) and _DATE.match(cell.strip()) for cell in cells)
+    return (
+        is_text
+        and len(cells) > 0
+        and all(isinstance(cell, str) and _DATE.match(cell.strip()) for cell in cells)
+    )
+
+
+def _refuse_written_numbers(name: str, cells: Cells) -> None:
+    """Refuse text that is numbers but for a `,`, `%`, blank or long minus: as levels they have no order."""
+    levels = plain_cells(cells).drop_duplicates()
+    words = levels[np.isnan(_as_floats(levels))]
+    odd = [word for word in words if _WRITTEN_NUMBER.fullmatch(word.strip())]
+    if odd and len(words) - len(odd) <= 0.1 * len(levels):  # a few may be true words
+        signs = " or ".join(repr(sign) for sign in dict.fromkeys(re.sub(r"[\w.+-]", "", odd[0].strip())))
+        without = f", without {signs}" if signs else ""  # the digits of other scripts are no signs
+        raise DataError(
+            f"Column {name!r} holds numbers as text, such as {odd[0]!r}. Write them like -1234.5{without}; "
+            f"if they are levels, pass kinds={{{name!r}: 'discrete'}} (--discrete NAMES on the command line)."
+        )
 
 
 def observed_levels(name: str, cells: Cells, max_levels: int) -> tuple[Hashable, ...]:

@@ -30,7 +30,7 @@ class Dataset:
 
     columns: tuple[Column, ...]
     values: np.ndarray  # float64 [n, d], read-only; discrete columns hold codes 0 … r−1
-    intervened: np.ndarray | None = None  # bool [n, d], read-only: what was set from outside
+    intervened: np.ndarray | None = None  # bool [n, d], read-only: what was set from outside; None: nothing
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()  # sentences for the user
 
@@ -38,6 +38,13 @@ class Dataset:
         self.values.flags.writeable = False
         if self.intervened is not None:
             self.intervened.flags.writeable = False
+            if not self.intervened.any():  # observational rows, whoever made the mask
+                object.__setattr__(self, "intervened", None)
+
+    def __repr__(self) -> str:
+        count = {kind: self.kinds.count(kind) for kind in ("continuous", "discrete")}
+        kinds = ", ".join(f"{number} {kind}" for kind, number in count.items() if number)
+        return f"<Dataset of {counted(self.num_rows, 'row')}: {kinds}>"
 
     @classmethod
     def from_frame(
@@ -78,7 +85,7 @@ class Dataset:
             DataError: naming the column and the remedy, before anything is computed.
             KnowledgeError: the knowledge names unknown variables or contradicts itself.
         """
-        table.check_options(discretize, transform, missing, bins)
+        table.check_options(discretize=discretize, transform=transform, missing=missing, bins=bins)
         frame = table.named_columns(frame)
         frame, intervened = table.split_interventions(frame, interventions, intervention_base)
         names = list(frame.columns)
@@ -117,9 +124,12 @@ class Dataset:
 
     @classmethod
     def from_array(cls, array: Any, names: Sequence[str] | None = None, **options: Any) -> Dataset:
-        """Check an array [n, d]; `names` default to X1 … Xd, `options` are those of `from_frame`."""
+        """Check an array [n, d]; `names` default to X1 … Xd, `options` are those of `from_frame`.
+
+        Masked cells are missing values.
+        """
         try:
-            array = np.asarray(array)
+            array = array if np.ma.isMaskedArray(array) else np.asarray(array)
         except ValueError as error:
             raise DataError(
                 "The rows have different lengths; every row needs one value per variable."
@@ -173,11 +183,13 @@ class Dataset:
             return data._with_interventions(interventions, options)._with_knowledge(knowledge)
         if isinstance(data, str | Path):
             raise DataError(f"To read the file {str(data)!r}, use Dataset.from_csv.")
+        if issparse(data):  # some of which are mappings too
+            raise DataError("Sparse data are not supported: pass X.toarray().")
+        if isinstance(data, Mapping):
+            raise DataError("A mapping of columns is no table yet: pass pandas.DataFrame(columns).")
         options |= {"interventions": interventions, "knowledge": knowledge}
         if isinstance(data, pd.DataFrame):
             return cls.from_frame(data, **options)
-        if issparse(data):
-            raise DataError("Sparse data are not supported: pass X.toarray().")
         if hasattr(data, "to_pandas"):
             return cls.from_frame(table.to_pandas(data), **options)
         return cls.from_array(data, **options)
@@ -207,9 +219,18 @@ class Dataset:
         return replace(self, values=self.values[rows], intervened=intervened)
 
     def like(
-        self, frame: pd.DataFrame, *, interventions: Any = None, intervention_base: int | None = None
+        self,
+        frame: pd.DataFrame,
+        *,
+        missing: Literal["error", "drop"] = "error",
+        interventions: Any = None,
+        intervention_base: int | None = None,
     ) -> Dataset:
-        """New rows of the same variables, with the levels, bins, means and scales of this data set."""
+        """New rows of the same variables, with the levels, bins, means and scales of this data set.
+
+        The options are those of `from_frame`.
+        """
+        table.check_options(missing=missing)
         frame, intervened = table.split_interventions(
             table.named_columns(frame), interventions, intervention_base
         )
@@ -221,8 +242,10 @@ class Dataset:
                 raise DataError(f"The new table has a column too many. {unknown_name(name, self.names)}")
         if intervened is not None:
             intervened = intervened[:, frame.columns.get_indexer(list(self.names))]
-        frame, intervened, _ = table.complete_rows(frame, intervened, missing="error")
-        return replace(self, values=_encoded(self.columns, frame), intervened=intervened)
+        frame, intervened, notes = table.complete_rows(frame, intervened, missing)
+        table.check_new_rows(len(frame))
+        values = _encoded(self.columns, frame)
+        return replace(self, values=values, intervened=intervened, notes=(*self.notes, *notes))
 
     def concatenate(self, other: Dataset) -> Dataset:
         """These rows and those of `other`, which must have the same columns (see `like`)."""

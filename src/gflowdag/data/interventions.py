@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from gflowdag.data.columns import plain_name
 from gflowdag.errors import DataError
 from gflowdag.wording import counted, unknown_name
 
@@ -66,7 +67,7 @@ def intervention_mask(
 
 
 def _aligned(mask: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    mask = mask.rename(columns=str)
+    mask = mask.rename(columns=plain_name)
     for name in mask.columns:
         if name not in names:
             raise DataError(
@@ -124,6 +125,8 @@ def _from_numbers(cells: pd.Series, names: Sequence[str], base: int | None) -> n
             "intervention_base=0 where 0 is the first variable and −1 or empty means none "
             "(--intervention-base on the command line)."
         )
+    if not isinstance(base, int | np.integer):
+        raise DataError(f"intervention_base must be a whole number, 0 or 1 mostly; got {base!r}.")
     numbers = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
     index = np.where(np.isnan(numbers), -1, numbers - base)
     bad = (index != np.floor(index)) | (index < -1) | (index >= len(names))
@@ -153,10 +156,11 @@ def _targets(entry: Any, names: Sequence[str]) -> list[int]:
         entry = [part.strip() for part in re.split(r"[,;|+]", entry) if part.strip()]
     if not isinstance(entry, list | tuple | set | frozenset | np.ndarray):
         raise DataError(f"{entry!r} names no variable; interventions must be {FORMS}.")
-    for name in entry:
+    targets = [plain_name(name) for name in entry]
+    for name in targets:
         if name not in names:
             raise DataError(
                 f"An intervention targets an unknown variable. {unknown_name(name, names)} "
                 "Leave the entry empty for an observational row."
             )
-    return [list(names).index(name) for name in entry]
+    return [list(names).index(name) for name in targets]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gflowdag.data.columns import plain_name
 from gflowdag.data.patterns import Pattern
 from gflowdag.data.reading import read_text
 from gflowdag.errors import KnowledgeError
@@ -194,8 +195,8 @@ def _as_tiers(tiers: Any) -> tuple[tuple[str, ...], ...]:
 
 def _matches(entry: str, names: list[str]) -> list[int]:
     """Positions of the variables that `entry` stands for, at least one."""
-    if entry in names:  # also one that is called "re:…"
-        return [names.index(entry)]
+    if (name := plain_name(entry)) in names:  # also one that is called "re:…"
+        return [names.index(name)]
     if not entry.startswith(_REGEX):
         raise KnowledgeError(unknown_name(entry, names))
     try:

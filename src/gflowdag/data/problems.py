@@ -82,8 +82,8 @@ def _kinds_without(kinds: Any, dropped: Sequence[str]) -> Any:
 
 def _check_whole(frame: table.Frame, drop: Sequence[str], options: dict[str, Any]) -> None:
     """Refuse what no column is to blame for."""
-    discretize, transform = options.get("discretize"), options.get("transform")
-    table.check_options(discretize, transform, options.get("missing", "error"), options.get("bins", 3))
+    general = ("discretize", "transform", "missing", "bins")
+    table.check_options(**{key: options[key] for key in general if key in options})
     table.named_columns(frame.drop(columns=list(drop)))
     table.check_rows(len(frame))
 

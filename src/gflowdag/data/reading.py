@@ -8,6 +8,8 @@ import io
 import re
 import zlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,13 @@ MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
 _MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 _MISSING_NUMBER = ("?", "-", "None")  # among words they can be levels: "None" is one in child and insurance
-_SEPARATORS = (",", ";", "\t", " ")
-_DECLARED_SEPARATOR = re.compile(r"sep=([,;\t])\s*")  # the first line, as Excel writes it
-# A whole cell: the date 01.03.2021 holds no decimal point.
-_DECIMAL_COMMA = re.compile(r'(?:^|[;\t])"?[+-]?\d+,\d+"?(?=\s*(?:[;\t]|$))', re.MULTILINE)
-_DECIMAL_POINT = re.compile(r'(?:^|[;\t])"?[+-]?\d+\.\d+"?(?=\s*(?:[;\t]|$))', re.MULTILINE)
+_SEPARATORS = ("\t", ";", ",")  # the less likely inside a name or a number, the earlier
+_DECLARED_SEPARATOR = re.compile(r"\s*sep=([,;\t])[^\S\n]*(?:\n|$)")  # the first line, as Excel writes it
+_QUOTED = re.compile(r'"[^"]*"')
+_LONE_TAB = re.compile(r"[^,;\s] *\t[ \t]*(?![,; \t])")  # not beside another separator
+_TRAILING_SPACES = re.compile(r" +(?=\r?$)", re.MULTILINE)
+_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
+_LIST_OR_THOUSANDS = rf"\d*,\d*|{_THOUSANDS}"
 
 
 def read_csv(path: str | Path) -> pd.DataFrame:
@@ -33,49 +37,96 @@ def read_csv(path: str | Path) -> pd.DataFrame:
 
     A first column without a name that merely numbers the rows (as pandas and R write it) is left out.
     Missing values are empty cells and those that hold NA, N/A, n/a, #N/A, NaN, nan, NULL or null. In a column
-    whose other cells are all numbers, so are `?`, `-` and None; in any other column these are text.
+    whose other cells are all numbers, so are `?`, `-` and None; in any other column these are text. Numbers
+    can have decimal commas in a file without decimal points. Where commas separate the columns too, "1,5" may
+    be a list: it is a number in a column in which another has a sign or an exponent, and otherwise text.
 
     Raises:
-        DataError: no such file, or one that is empty, binary, ragged, too large or without a header.
+        DataError: no such file, or one that is empty, binary, ragged, too large or without a header; or a
+            column whose commas seem to separate thousands.
     """
     path = Path(path)
     text = _with_line_feeds(read_text(path, DataError))
-    lines = text.lstrip().splitlines()
-    if not lines:
+    if declared := _DECLARED_SEPARATOR.match(text):
+        text = "\n" * declared[0].count("\n") + text[declared.end() :]  # errors count the lines of the file
+    if not text.strip():
         raise DataError(
             f"{path} is empty. It needs a header line with the names and one line per observation."
         )
-    if (declared := _DECLARED_SEPARATOR.fullmatch(lines[0])) and len(lines) > 1:
-        text = text.lstrip().split("\n", 1)[1]
-    separator = declared[1] if declared else _separator(lines[0])
+    separator = declared[1] if declared else _separator(text)
+    if separator == " ":
+        text = _TRAILING_SPACES.sub("", text)
     header = _check_lines(path, text, separator)
 
     try:
         frame = _parsed(text, separator, header)
     except (ValueError, OverflowError) as error:  # quotes that pandas reads otherwise than the csv module
         raise DataError(f"{path} is no text table: {error}.") from error
+    frame = _with_numbers(frame, separator, has_points=_has_decimal_points(text, separator))
     is_row_numbers = any(frame.iloc[:, 0].tolist() == list(range(k, k + len(frame))) for k in (0, 1))
     return pd.DataFrame(frame.iloc[:, 1:]) if header[0] == "" and is_row_numbers else frame
 
 
 def _parsed(text: str, separator: str, header: list[str]) -> pd.DataFrame:
-    options: dict[str, Any] = {
-        "sep": separator,
-        "decimal": "," if _has_decimal_commas(text, separator) else ".",
-        "header": 0,
-        "names": header,
-        "index_col": False,
-        "skipinitialspace": True,
-        "keep_default_na": False,
-    }
-    frame = pd.read_csv(io.StringIO(text), na_values=[*_MISSING], **options)
-    doubtful = [name for name in header if frame[name].isin(_MISSING_NUMBER).any()]
-    if doubtful:
-        numbers = pd.read_csv(io.StringIO(text), na_values=[*_MISSING, *_MISSING_NUMBER], **options)
-        for name in doubtful:
-            if types.is_numeric_dtype(numbers[name]) and numbers[name].notna().any():
-                frame[name] = numbers[name]
+    return pd.read_csv(
+        io.StringIO(text),
+        sep=separator,
+        header=0,
+        names=header,
+        index_col=False,
+        skipinitialspace=True,
+        keep_default_na=False,
+        na_values=[*_MISSING],
+        low_memory=False,  # otherwise long columns can hold numbers as well as text
+    )
+
+
+def _with_numbers(frame: Any, separator: str, *, has_points: bool) -> Any:
+    """The table with numbers for text that is numbers with decimal commas, or beside a doubtful marker.
+
+    Spreadsheets of many countries write 0,5; where other cells of the file have points, commas mean something
+    else.
+    """
+    for name in [name for name in frame.columns if not types.is_numeric_dtype(frame[name])]:
+        levels = frame[name].dropna().drop_duplicates().astype(str)
+        numbers = _as_numbers(levels, has_points)
+        if numbers is None:
+            continue
+        cells = levels.str.strip()  # pandas reads " 1,234 " as a number too
+        _refuse_thousands(name, cells, separator)
+        if not _may_be_lists(cells, separator):
+            frame[name] = frame[name].map(dict(zip(levels, numbers, strict=True))).astype(float)
     return frame
+
+
+def _as_numbers(levels: Any, has_points: bool) -> Any:
+    """The different cells of a column of text as numbers, [m]; None where one of them is a word."""
+    doubtful = levels.isin(_MISSING_NUMBER)
+    plain = levels if has_points else levels.str.replace(",", ".", regex=False)
+    numbers: Any = pd.to_numeric(plain.mask(doubtful), errors="coerce")
+    changed = doubtful | (plain != levels)  # of other cells pandas knows better what they are
+    return numbers if changed.any() and numbers.notna().any() and (numbers.notna() | doubtful).all() else None
+
+
+def _refuse_thousands(name: str, levels: Any, separator: str) -> None:
+    """Refuse commas that seem to separate thousands: beside 251, 2,608 is hardly a decimal number.
+
+    Nor is it where commas separate the columns too: whoever writes decimal commas mostly avoids that.
+    """
+    commas = levels[levels.str.contains(",")]
+    whole = levels[levels.str.fullmatch(r"[+-]?\d+")]
+    if len(commas) and (len(whole) or separator == ",") and commas.str.fullmatch(_THOUSANDS).all():
+        beside = f" beside {whole.iloc[0]!r}" if len(whole) else ""
+        raise DataError(
+            f"Column {name!r} holds {commas.iloc[0]!r}{beside}: the comma seems to separate thousands. "
+            "Remove the thousands separators; if it is a decimal comma, write decimal points in this file."
+        )
+
+
+def _may_be_lists(levels: Any, separator: str) -> bool:
+    """Whether cells of a comma-separated file, like "1,2" and "1,3", may be several answers in one."""
+    commas = levels[levels.str.contains(",")]
+    return separator == "," and len(commas) > 0 and commas.str.fullmatch(_LIST_OR_THOUSANDS).all()
 
 
 def read_text(path: Path, error: type[GFlowDAGError]) -> str:
@@ -109,38 +160,74 @@ def _with_line_feeds(text: str) -> str:
     return text if "\n" in text else text.replace("\r", "\n")
 
 
-def _separator(header: str) -> str:
-    """The first of the known separators that occurs in the header; a comma where there is one column."""
-    unquoted = re.sub(r'"[^"]*"', "", header.strip())
-    return next((separator for separator in _SEPARATORS if separator in unquoted), ",")
+def _separator(text: str) -> str:
+    """The first known separator that is in the header and in a later line; without one, a space or a comma.
+
+    That another one cuts the lines more evenly does not count: where a line is ragged, it would cut numbers.
+    """
+    start = next(line for line in io.StringIO(text) if line.strip())
+    header = _QUOTED.sub('""', start.lstrip(" ").rstrip())  # a tab before it is an empty name
+    present = [separator for separator in _SEPARATORS if separator in header]
+    if not present:
+        return " " if " " in header else ","
+    if len(present) == 1:
+        return present[0]
+    rows = _QUOTED.sub('""', text[text.index(start) + len(start) :])
+    if "\t" in present and not _LONE_TAB.search(f"{header}\n{rows}"):  # tabs that merely align the columns
+        present.remove("\t")
+    return next((separator for separator in present if separator in rows), present[0])
 
 
-def _has_decimal_commas(text: str, separator: str) -> bool:
-    """Whether numbers are written 0,5: as spreadsheets of many countries do, with semicolons or tabs."""
-    return separator in ";\t" and bool(_DECIMAL_COMMA.search(text)) and not _DECIMAL_POINT.search(text)
+def _has_decimal_points(text: str, separator: str) -> bool:
+    """Whether a whole cell is written like 0.5; the date 01.03.2021 holds no decimal point."""
+    number = rf'(?:^|{separator})[ \t]*"?[+-]?\d+\.\d+(?:[eE][+-]?\d+)?"?(?=\s*(?:{separator}|$))'
+    return re.search(number, text, re.MULTILINE) is not None
 
 
 def _check_lines(path: Path, text: str, separator: str) -> list[str]:
     """The names of the header line, after a look at every line."""
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True)
     header: list[str] | None = None
     try:
-        for cells in reader:
-            if not any(cell.strip() for cell in cells) and len(cells) <= 1:
-                continue  # blank line
+        for line, cells in _rows(io.StringIO(text), separator):
             if header is None:
                 header = _checked_header(path, cells)
             elif len(cells) != len(header):
-                remedy = "Correct the line; leave the cell of a missing value empty."
-                if header[0].startswith("#"):
-                    remedy = "The header seems to be a comment: remove it."
                 raise DataError(
-                    f"{path} is ragged: line {reader.line_num} has {counted(len(cells), 'cell')}, the "
-                    f"header {len(header)}. {remedy}"
+                    f"{path} is ragged: line {line} has {counted(len(cells), 'cell')}, the header "
+                    f"{len(header)}. {_remedy_for_ragged(header, text, separator)}"
                 )
     except csv.Error as error:
-        raise DataError(f"{path} is no text table: line {reader.line_num}: {error}.") from error
+        raise DataError(f"{path} is no text table: {error}.") from error
     return header or []
+
+
+def _rows(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row with the number of its last line; blank lines are no rows."""
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for cells in reader:
+            if len(cells) > 1 or any(cell.strip() for cell in cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise csv.Error(f"line {reader.line_num}: {error}") from error
+
+
+def _remedy_for_ragged(header: list[str], text: str, separator: str) -> str:
+    if header[0].startswith("#"):
+        return "The header seems to be a comment: remove it."
+    widths = {len(cells) for _, cells in islice(_rows(io.StringIO(text), separator), 1, None)}
+    if widths == {len(header) + 1}:
+        one_column = widths == {2} and separator == ","
+        decimal = "If the comma is a decimal one, write points. " if one_column else ""
+        return (
+            f"Every line has one cell more than the header. {decimal}If the first is the name of the row, "
+            "write the table without: write.table(…, row.names=FALSE) in R."
+        )
+    remedy = "Correct the line; leave the cell of a missing value empty."
+    held = (other for other in _SEPARATORS if other != separator and any(other in name for name in header))
+    if other := next(held, None):
+        remedy += f" If {other!r} separates the columns, put a line sep={other} before the header."
+    return remedy
 
 
 def _checked_header(path: Path, cells: list[str]) -> list[str]:
@@ -162,6 +249,6 @@ def _checked_header(path: Path, cells: list[str]) -> list[str]:
 def _is_decimal(cell: str) -> bool:
     """Whether a cell is a number with a decimal part; whole numbers may be names."""
     try:
-        return not float(cell).is_integer()
+        return not float(cell.replace(",", ".")).is_integer()
     except (ValueError, OverflowError):
         return False

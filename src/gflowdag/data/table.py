@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind
+from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind, plain_name
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.errors import DataError
 from gflowdag.wording import CONTROL_CHARACTER, counted, shown, unknown_name
@@ -30,7 +30,7 @@ def named_columns(frame: Frame) -> Frame:
     """The frame with rows numbered from 0 and with text as column names, all different."""
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"A pandas DataFrame is needed here, got {type(frame).__name__}.")
-    names = [str(name).strip() for name in frame.columns]
+    names = [plain_name(name) for name in frame.columns]
     if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         raise DataError(
             f"Column names occur more than once: {shown(map(repr, repeated))}. Rename the columns."
@@ -61,6 +61,7 @@ def split_interventions(
     if interventions is None:
         return frame, None
     if isinstance(interventions, str):
+        interventions = plain_name(interventions)
         if interventions not in frame.columns:
             raise DataError(
                 f"interventions names no column. {unknown_name(interventions, list(frame.columns))}"
@@ -107,7 +108,9 @@ def check_no_targets(intervened: Frame) -> None:
         )
 
 
-def check_options(discretize: Any, transform: Any, missing: Any, bins: int) -> None:
+def check_options(
+    *, discretize: Any = None, transform: Any = None, missing: Any = "error", bins: Any = 3
+) -> None:
     """Refuse options of `Dataset.from_frame` that are wrong whatever the table."""
     choices = {
         "discretize": (discretize, (None, "quantile", "interval")),
@@ -117,8 +120,8 @@ def check_options(discretize: Any, transform: Any, missing: Any, bins: int) -> N
     for option, (value, known) in choices.items():
         if value not in known:
             raise DataError(f"{option} must be one of {', '.join(map(repr, known))}; got {value!r}.")
-    if bins < 2:
-        raise DataError(f"bins must be at least 2, got {bins}.")
+    if not isinstance(bins, int | np.integer) or bins < 2:
+        raise DataError(f"bins must be at least 2, a whole number; got {bins!r}.")
 
 
 def check_rows(num_rows: int) -> None:
@@ -127,6 +130,12 @@ def check_rows(num_rows: int) -> None:
         raise DataError(
             f"Too few rows (n_samples={num_rows}): give at least 2 observations, better hundreds."
         )
+
+
+def check_new_rows(num_rows: int) -> None:
+    """Refuse further observations of a known table where none is left; one is enough."""
+    if num_rows == 0:
+        raise DataError("Too few rows (n_samples=0): give at least 1 observation without missing values.")
 
 
 def complete_rows(
@@ -149,7 +158,8 @@ def complete_rows(
         )
     kept = frame[complete].reset_index(drop=True).infer_objects()
     for name in frame.columns[absent.any(axis=0)]:  # pandas turns integers with gaps into floats
-        if types.is_float_dtype(kept[name]) and (kept[name] % 1 == 0).all():
+        is_whole = types.is_float_dtype(kept[name]) and (kept[name] % 1 == 0).all()
+        if is_whole and kept[name].abs().max() < 2**53:  # beyond, every float is whole
             kept[name] = kept[name].astype(np.int64)
     note = f"{(~complete).sum()} of {len(frame)} rows were dropped because of missing values in {where}."
     return kept, None if intervened is None else intervened[complete], [note]
@@ -158,7 +168,8 @@ def complete_rows(
 def column_kinds(frame: Frame, kinds: Kind | Mapping[str, Kind] | None) -> dict[str, Kind]:
     """The kind of each column: as the user says, otherwise inferred."""
     names = list(frame.columns)
-    given: Mapping[str, Kind] = dict.fromkeys(names, kinds) if isinstance(kinds, str) else kinds or {}
+    by_name: Mapping[str, Kind] = dict.fromkeys(names, kinds) if isinstance(kinds, str) else kinds or {}
+    given: dict[str, Kind] = {plain_name(name): kind for name, kind in by_name.items()}
     for name, kind in given.items():
         if name not in names:
             raise DataError(f"`kinds` names an unknown column. {unknown_name(name, names)}")
