@@ -216,3 +216,12 @@ def test_every_posterior_survives_its_file(method: str, frame, tmp_path) -> None
     np.testing.assert_array_equal(again.edge_probabilities(), post.edge_probabilities())
     assert again.diagnostics()["verdict"] == post.diagnostics()["verdict"]
     assert again.report(tmp_path / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("misspelt", "meant"),
+    [("samples", "num_samples"), ("discretise", "discretize"), ("intervention", "interventions")],
+)
+def test_an_option_that_the_method_does_not_have_is_named(misspelt: str, meant: str, frame) -> None:
+    with pytest.raises(GFlowDAGError, match=rf"mc3 has no option '{misspelt}': did you mean {meant}\?"):
+        gd.fit(frame, method="mc3", **{misspelt: 5})

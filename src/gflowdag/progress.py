@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+_NOTEBOOK_SECONDS = 0.5  # between two updates of a line in a notebook
 
 
 class Progress(Protocol):
@@ -19,23 +27,104 @@ def silent(done: float, total: float, /, **figures: float) -> None:
     """Listen to nothing."""
 
 
+def begin_phase(progress: Progress, name: str) -> None:
+    """Tell a listener that cares for phases that what it hears from now on is about the phase `name`."""
+    if isinstance(progress, _Shown):
+        progress.begin(name)
+
+
 @contextmanager
 def progress_bar(title: str, *, enabled: bool = True) -> Iterator[Progress]:
-    """A rich progress bar on stderr, with the latest figures and the time left behind it."""
+    """A progress bar on stderr or in a notebook, where anybody looks: silence in a file or a pipe."""
     if not enabled:
         yield silent
         return
     from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        yield silent
+    elif console.is_jupyter and importlib.util.find_spec("ipywidgets") is None:
+        line = _NotebookLine(title)
+        try:
+            yield line
+        finally:
+            line.end()
+    else:
+        with _rich_progress(console) as bar:
+            yield _Bar(title, bar)
+
+
+class _Shown:
+    """A listener with a title and the name of the phase behind it."""
+
+    def __init__(self, title: str) -> None:
+        self.title = self.label = title
+
+    def begin(self, phase: str) -> None:
+        self.label = f"{self.title} · {phase}"
+
+    def __call__(self, done: float, total: float, /, **figures: float) -> None:
+        raise NotImplementedError
+
+
+class _Bar(_Shown):
+    """A bar with the latest figures and the time left behind it; each phase has its own."""
+
+    def __init__(self, title: str, bar: RichProgress) -> None:
+        super().__init__(title)
+        self.bar = bar
+        self.task = bar.add_task(title, total=None, figures="")
+
+    def begin(self, phase: str) -> None:
+        super().begin(phase)
+        self.bar.remove_task(self.task)
+        self.task = self.bar.add_task(self.label, total=None, figures="")
+
+    def __call__(self, done: float, total: float, /, **figures: float) -> None:
+        self.bar.update(self.task, completed=done, total=total, figures=_text(figures))
+
+
+class _NotebookLine(_Shown):
+    """A line that is written over, for notebooks without widgets."""
+
+    def __init__(self, title: str) -> None:
+        from IPython.display import display  # pyright: ignore[reportMissingImports]
+
+        super().__init__(title)
+        self.started = self.last = time.monotonic()
+        self.handle: Any = display(_plain(title), raw=True, display_id=True)
+
+    def begin(self, phase: str) -> None:
+        super().begin(phase)
+        self._show(self.label, self._elapsed())
+
+    def __call__(self, done: float, total: float, /, **figures: float) -> None:
+        if time.monotonic() - self.last >= _NOTEBOOK_SECONDS:
+            self.last = time.monotonic()
+            self._show(self.label, f"{done / total:.0%}" if total else "", self._elapsed(), _text(figures))
+
+    def end(self) -> None:
+        self._show(self.title, self._elapsed())
+
+    def _elapsed(self) -> str:
+        return f"{time.monotonic() - self.started:.0f} s"
+
+    def _show(self, *parts: str) -> None:
+        self.handle.update(_plain("  ".join(filter(None, parts))), raw=True)
+
+
+def _rich_progress(console: Console) -> RichProgress:
     from rich.progress import (
         BarColumn,
+        Progress,
         TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
-    from rich.progress import Progress as Bar
 
-    columns = (
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
@@ -43,12 +132,14 @@ def progress_bar(title: str, *, enabled: bool = True) -> Iterator[Progress]:
         TextColumn("left"),
         TimeRemainingColumn(),
         TextColumn("[dim]{task.fields[figures]}"),
+        console=console,
+        transient=True,
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None, figures="")
 
-        def show(done: float, total: float, /, **figures: float) -> None:
-            text = "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
-            bar.update(task, completed=done, total=total, figures=text)
 
-        yield show
+def _plain(text: str) -> dict[str, str]:
+    return {"text/plain": text}
+
+
+def _text(figures: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in figures.items())

@@ -17,7 +17,7 @@ from gflowdag.baseline import bcd_nets
 from gflowdag.baseline.assignment import max_assignment
 from gflowdag.baseline.permutations import log_bethe_permanent, sample_permutation, sinkhorn
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
 from gflowdag.estimators.bcd_nets import BCDNets
 from gflowdag.graph.closure import is_acyclic
 
@@ -152,3 +152,20 @@ def test_interventions_and_discrete_data_are_refused(chain):
         BCDNets(**QUICK).fit(Dataset.from_frame(chain, interventions=intervened))
     with pytest.raises(DataError, match="continuous"):
         BCDNets(**QUICK).fit((chain > 0).astype("category"))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("num_steps", 0),
+        ("batch_size", 0),
+        ("num_permutations", 1),
+        ("learning_rate", np.inf),
+        ("degree", -1),
+        ("threshold", np.nan),
+        ("threshold", -1),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(option, value, chain):
+    with pytest.raises(GFlowDAGError, match=f"{option} must be .*, got {value!r}"):
+        BCDNets(**{option: value}).fit(chain)

@@ -13,7 +13,7 @@ import gflowdag as gd
 from gflowdag.baseline import bootstrap
 from gflowdag.baseline.causal_learn import edge_matrix
 from gflowdag.data import Knowledge
-from gflowdag.errors import DataError, KnowledgeError, MissingExtraError
+from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError, MissingExtraError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.equivalence import class_members, cpdag
 
@@ -96,6 +96,31 @@ def test_what_a_search_cannot_use_is_refused(collider):
     for estimator in (gd.BootstrapGES, gd.BootstrapPC):
         with pytest.raises(DataError, match="interventional"):
             estimator().fit(frame, interventions="target")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "option", "value"),
+    [
+        (gd.BootstrapGES, "penalty", np.nan),
+        (gd.BootstrapGES, "penalty", np.inf),
+        (gd.BootstrapGES, "penalty", -1),
+        (gd.BootstrapGES, "penalty", "1"),
+        (gd.BootstrapGES, "num_bootstraps", 2.5),
+        (gd.BootstrapGES, "num_samples", "10"),
+        (gd.BootstrapPC, "alpha", "0.05"),
+        (gd.BootstrapPC, "alpha", np.nan),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(estimator, option, value, collider):
+    with pytest.raises(GFlowDAGError, match=f"{option} .*got {value!r}"):
+        estimator(n_jobs=1, **{option: value}).fit(collider)
+
+
+def test_a_limit_that_no_graph_keeps_comes_with_remedies(collider):
+    pytest.importorskip("causallearn")
+    estimator = gd.BootstrapPC(num_bootstraps=2, n_jobs=1, knowledge=Knowledge(max_parents=0))
+    with pytest.raises(GFlowDAGError, match=r"max_parents = 0 parents: raise max_parents, .*lower alpha"):
+        estimator.fit(collider)
 
 
 def test_members_of_a_class_are_drawn_uniformly():

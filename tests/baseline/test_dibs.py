@@ -14,7 +14,8 @@ from gflowdag.baseline import dibs
 from gflowdag.baseline.graph_score import TableScore, _bge_score, table_score
 from gflowdag.baseline.svgd import stein_direction
 from gflowdag.data import Dataset, Knowledge, simulate
-from gflowdag.estimators.dibs import DiBS
+from gflowdag.errors import GFlowDAGError, TrainingError
+from gflowdag.estimators.dibs import DiBS, dibs_posterior
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.score import make_score
@@ -171,3 +172,28 @@ def test_interventions_orient_an_edge():
     assert exact[0, 1] > 0.99
     assert p[0, 1] > 0.9
     assert p[1, 0] < 0.1
+
+
+def test_particles_that_left_the_numbers_are_no_posterior(chain):
+    with pytest.raises(TrainingError, match="diverged: lower learning_rate, or standardize"):
+        dibs_posterior(
+            make_score(chain), np.full((2, 2, 3, 3), np.nan), "equal", 10, np.random.default_rng(0)
+        )
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("num_particles", 0),
+        ("num_steps", 0),
+        ("num_graphs", 2.5),
+        ("learning_rate", 0),
+        ("sharpness", np.nan),
+        ("cycle_cost", -1),
+        ("bandwidth", 0),
+        ("weighting", "all"),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(option, value, chain):
+    with pytest.raises(GFlowDAGError, match=f"{option} must be .*, got {value!r}"):
+        DiBS(**{option: value}).fit(chain)

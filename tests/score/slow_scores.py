@@ -16,7 +16,14 @@ def slow_bge(values, node, parents, *, alpha_mu=1.0, alpha_w=None, kept=None):
     alpha_w = d + 2 if alpha_w is None else alpha_w
     t = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1)
     mean = rows.mean(axis=0)
-    r = t * np.eye(d) + (rows - mean).T @ (rows - mean) + n * alpha_mu / (n + alpha_mu) * np.outer(mean, mean)
+    scatter = t * np.eye(d) + (rows - mean).T @ (rows - mean)
+    weight = n * alpha_mu / (n + alpha_mu)
+
+    def log_minor(members):
+        """`log |A + w x̄x̄ᵀ| = log |A| + log(1 + w x̄ᵀA⁻¹x̄)`: no digit is lost, however far the mean is."""
+        a, m = scatter[np.ix_(members, members)], mean[members]
+        return np.linalg.slogdet(a)[1] + np.log1p(weight * m @ np.linalg.solve(a, m))
+
     l = len(parents)
     family = [*parents, node]
     return (
@@ -25,8 +32,8 @@ def slow_bge(values, node, parents, *, alpha_mu=1.0, alpha_w=None, kept=None):
         - lgamma(0.5 * (alpha_w - d + l + 1))
         - n / 2 * log(pi)
         + 0.5 * (alpha_w - d + 2 * l + 1) * log(t)
-        + 0.5 * (n + alpha_w - d + l) * np.linalg.slogdet(r[np.ix_(parents, parents)])[1]
-        - 0.5 * (n + alpha_w - d + l + 1) * np.linalg.slogdet(r[np.ix_(family, family)])[1]
+        + 0.5 * (n + alpha_w - d + l) * log_minor(parents)
+        - 0.5 * (n + alpha_w - d + l + 1) * log_minor(family)
     )
 
 

@@ -188,6 +188,65 @@ def test_hyper_parameters_reach_the_formula():
     )  # 1e-6: the shifted values lose digits
 
 
+@pytest.mark.parametrize(
+    ("make_data", "name", "value"),
+    [
+        (continuous, "alpha_mu", np.inf),
+        (continuous, "alpha_w", np.inf),
+        (continuous, "scale", "1"),
+        (continuous, "scale", np.nan),
+        (continuous, "prior_mean", np.nan),
+        (continuous, "prior_mean", [1.0, 2.0]),
+        (continuous, "prior_mean", "zero"),
+        (discrete, "ess", np.inf),
+        (discrete, "ess", 0),
+    ],
+)
+def test_hyper_parameters_out_of_range_are_refused_by_name(make_data, name, value):
+    with pytest.raises(ScoreError, match=f"{name} .*must be|{name} must be"):
+        make_score(make_data(), **{name: value})
+
+
+def test_raw_columns_far_from_the_prior_mean_are_right_or_refused():
+    values = continuous().values
+    pair = [[True, False, True, False, False]]
+    for offset in (0.0, 1e6):
+        shifted = np.asarray(values + offset)
+        score = make_score(Dataset.from_array(shifted, standardize=False))
+        difference = score.local(1, pair)[0] - slow_bge(shifted, 1, [0, 2])
+        assert abs(difference) < 0.01  # what BGe promises, see MAX_ROUNDING
+    far = Dataset.from_array(values + 1e9, names=list("abcde"), standardize=False)
+    with pytest.raises(
+        ScoreError, match=r"Column '[a-e]' lies 1e\+09 from the prior mean.*Standardise the table"
+    ):
+        make_score(far)
+    assert np.isfinite(make_score(far, prior_mean=1e9).dense_table()).all()
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5, 1e6, 3e6, 1e7])
+@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0])
+def test_what_collinear_columns_leave_of_each_other_is_right_or_refused(noise, offset):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    values = np.stack([x, x + noise * rng.normal(size=500)], axis=1) + offset
+    try:
+        score = make_score(Dataset.from_array(values, standardize=False))
+    except ScoreError:
+        assert offset > 1e5  # errors of 0.01 and more were seen from 10⁶ on
+        return
+    assert abs(score.local(1, [[True, False]])[0] - slow_bge(values, 1, [0])) < 0.01
+
+
+def test_each_group_of_intervened_rows_is_right_or_refused():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(400, 2)) + 1e8
+    values[:200] = rng.normal(size=(200, 2)) * 1e8  # a wide range hides the location of the other rows
+    is_set = np.zeros((400, 2), bool)
+    is_set[:200, 0] = True
+    with pytest.raises(ScoreError, match="from the prior mean"):
+        make_score(Dataset.from_array(values, standardize=False, interventions=is_set))
+
+
 def test_nearly_collinear_columns_stay_finite_and_ordered():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(1000, 6)) * 1e4

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import GFlowDAGError
 
 if TYPE_CHECKING:
+    from gflowdag.estimators.auto import AutoPosterior as AutoPosterior
     from gflowdag.estimators.base import StructureLearner
+    from gflowdag.estimators.bcd_nets import BCDNets as BCDNets
+    from gflowdag.estimators.bootstrap import BootstrapGES as BootstrapGES
+    from gflowdag.estimators.bootstrap import BootstrapPC as BootstrapPC
+    from gflowdag.estimators.dag_gflownet import DAGGFlowNet as DAGGFlowNet
+    from gflowdag.estimators.dibs import DiBS as DiBS
+    from gflowdag.estimators.exact import ExactPosterior as ExactPosterior
+    from gflowdag.estimators.gadget import Gadget as Gadget
+    from gflowdag.estimators.mc3 import MC3 as MC3
+    from gflowdag.estimators.order_gflownet import OrderGFlowNet as OrderGFlowNet
+    from gflowdag.estimators.order_mcmc import OrderMCMC as OrderMCMC
     from gflowdag.posterior import Posterior
 
-# Method name -> (module, class). A new method is one file and one line here.
+# Method name -> (module, class). A new method is one file, one line here and one for type checkers above.
 REGISTRY = {
     "exact": ("exact", "ExactPosterior"),
     "dag-gflownet": ("dag_gflownet", "DAGGFlowNet"),
@@ -27,19 +40,23 @@ REGISTRY = {
 }
 _CLASSES = {name: module for module, name in REGISTRY.values()}
 
-__all__ = ["REGISTRY", "estimator_class", "fit", *sorted(_CLASSES)]
+if not TYPE_CHECKING:
+    __all__ = ["REGISTRY", "estimator_class", "fit", *sorted(_CLASSES)]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _CLASSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
+    def __getattr__(name):
+        if name not in _CLASSES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
 
 
 def estimator_class(method: str) -> type[StructureLearner]:
     """The estimator of a method by its command-line name, e.g. `"order-gflownet"`."""
     if method not in REGISTRY:
-        raise GFlowDAGError(f"unknown method {method!r}: choose one of {', '.join(REGISTRY)}")
+        classes = {name.lower(): known for known, (_, name) in REGISTRY.items()}
+        spelt = str(method).lower().replace("_", "-")
+        near = difflib.get_close_matches(spelt, [*REGISTRY, *classes], n=1)
+        hint = f"did you mean {classes.get(near[0], near[0])}? There are" if near else "choose one of"
+        raise GFlowDAGError(f"unknown method {method!r}: {hint} {', '.join(REGISTRY)}")
     module, name = REGISTRY[method]
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
@@ -72,9 +89,14 @@ def fit(
             `intervention_base`; see `Dataset.from_frame`), and further parameters of the method's estimator.
     """
     reading = {name: options.pop(name) for name in _READING if name in options}
-    estimator = estimator_class(method)(
-        score=score, prior=prior, knowledge=knowledge, random_state=random_state, **options
-    )
+    chosen = estimator_class(method)
+    parameters = inspect.signature(chosen).parameters
+    if unknown := sorted(options.keys() - parameters.keys()):
+        known = (*sorted(parameters), *_READING, "interventions")
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        hint = f"did you mean {near[0]}? There are" if near else "there are"
+        raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {hint} {', '.join(known)}")
+    estimator = chosen(score=score, prior=prior, knowledge=knowledge, random_state=random_state, **options)
     if reading:
         from gflowdag.data import Dataset
 

@@ -14,7 +14,7 @@ from gflowdag.devices import count_devices
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.exact import ExactPosterior
 from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.progress import Progress, begin_phase
 from gflowdag.score import Score
 
 Method = TypeVar("Method", bound=StructureLearner)
@@ -38,7 +38,7 @@ class AutoPosterior(StructureLearner):
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
         iterations: training steps, where something is trained.
-        budget: seconds of training instead.
+        budget: seconds of training instead; what comes before and after it is not counted.
         devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
@@ -102,6 +102,7 @@ class AutoPosterior(StructureLearner):
         else:
             return _chosen(learnt, f"{d} variables are too many for the exact posterior")
         chains = self._with_my_parameters(OrderMCMC, but=("iterations",))  # those of training
+        begin_phase(progress, chains.method)
         return _chosen(chains._infer(score, seed, progress), reason)
 
     def _with_my_parameters(self, estimator: type[Method], but: Sequence[str] = ()) -> Method:

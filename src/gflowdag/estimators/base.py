@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -66,8 +68,7 @@ class StructureLearner(BaseEstimator):
             y: ignored, present for scikit-learn.
             interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         """
-        if self.num_samples < 1:
-            raise GFlowDAGError(f"num_samples must be 1 or more, got {self.num_samples}")
+        self._check_counts("num_samples")
         if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
             raise KnowledgeError(
                 f"knowledge must be a Knowledge object, not {type(self.knowledge).__name__}: "
@@ -84,6 +85,10 @@ class StructureLearner(BaseEstimator):
         with progress_bar(self.method, enabled=self.verbose) as progress:
             posterior = self._infer(score, seed, progress)
         figures = {"seconds": time.perf_counter() - started, "notes": list(data.notes)}
+        if data.intervened is not None:
+            figures["interventional"] = True
+        if data.knowledge not in (None, Knowledge()):
+            figures["knowledge"] = True
         self.posterior_ = replace(posterior, details={**posterior.details, **figures})
         self.score_ = score
         self.n_features_in_ = data.num_variables
@@ -94,6 +99,22 @@ class StructureLearner(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True  # text columns are discrete variables
         return tags
+
+    def _check_counts(self, *options: str, least: int = 1) -> None:
+        """Refuse options that are no whole number, or below `least`."""
+        for name in options:
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or int(value) < least:
+                raise GFlowDAGError(f"{name} must be {least} or more, got {value!r} (whole numbers only)")
+
+    def _check_numbers(self, *options: str, zero: bool = False) -> None:
+        """Refuse options that are no finite positive number; `zero` is allowed where it means something."""
+        for name in options:
+            value = getattr(self, name)
+            number = float(value) if isinstance(value, Real) else math.nan
+            if not (0 < number < math.inf or (zero and number == 0)):
+                kind = "0 or a positive number" if zero else "a positive number"
+                raise GFlowDAGError(f"{name} must be {kind}, got {value!r}")
 
     def _check(self, data: Dataset) -> None:
         """Refuse data that this method cannot take, before anything is computed."""

@@ -80,8 +80,10 @@ class BCDNets(StructureLearner):
         self.threshold = threshold
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        if self.num_permutations < 2:
-            raise ValueError(f"num_permutations must be at least 2, got {self.num_permutations}")
+        self._check_counts("num_steps", "batch_size")
+        self._check_counts("num_permutations", least=2)
+        self._check_numbers("learning_rate", "degree")
+        self._check_numbers("threshold", zero=True)
         if not self._data.is_continuous:
             raise DataError(
                 "BCDNets needs continuous columns: use DiBS, OrderMCMC or ExactPosterior on discrete data"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,7 @@ class _Bootstrap(StructureLearner):
         raise NotImplementedError
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        if self.num_bootstraps < 1:
-            raise GFlowDAGError(f"num_bootstraps must be 1 or more, got {self.num_bootstraps}")
+        self._check_counts("num_bootstraps")
         found = bootstrap.run(
             self._search(score),
             self._data.values,
@@ -55,7 +55,11 @@ class _Bootstrap(StructureLearner):
         forced = np.array([orientation.is_forced for orientation in drawn[: len(found.graphs)]])
         crowded = np.zeros(len(dags), bool) if max_parents is None else (dags.sum(1) > max_parents).any(1)
         if crowded.all():
-            raise GFlowDAGError(f"every graph that {self.method} found has more than max_parents parents")
+            raise GFlowDAGError(
+                f"every graph that {self.method} found has more than max_parents = {max_parents} parents: "
+                "raise max_parents, lower alpha (PC), raise penalty (GES), or use OrderMCMC, MC3 or "
+                "ExactPosterior, which keep to it"
+            )
         kept = np.flatnonzero(~crowded)[: self.num_samples]
         return Posterior(
             samples=dags[kept],
@@ -143,6 +147,7 @@ class BootstrapGES(_Bootstrap):
                 "BootstrapGES cannot use required edges, forbidden edges or tiers: greedy equivalence search "
                 "walks over whole equivalence classes. Use BootstrapPC, MC3, OrderMCMC or ExactPosterior."
             )
+        self._check_numbers("penalty", zero=True)
         discrete = self._data.is_discrete
         return partial(ges.search, discrete=discrete, max_parents=max_parents, penalty=self.penalty)
 
@@ -191,8 +196,8 @@ class BootstrapPC(_Bootstrap):
         self.alpha = alpha
 
     def _search(self, score: Score) -> bootstrap.Search:
-        if not 0 < self.alpha < 1:
-            raise GFlowDAGError(f"alpha is a significance level between 0 and 1, got {self.alpha}")
+        if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < 1):
+            raise GFlowDAGError(f"alpha is a significance level between 0 and 1, got {self.alpha!r}")
         import_causal_learn("graph")  # say here, not in the workers, that it is missing
         required, forbidden, _ = score.constraints
         return partial(

@@ -28,7 +28,7 @@ from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.progress import Progress, begin_phase
 from gflowdag.score import Score
 
 _NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
@@ -161,6 +161,7 @@ class DAGGFlowNet(StructureLearner):
         else:
             learner = self._learner(score, preset)
         train_key, sample_key = jax.random.split(jax.random.key(seed))
+        begin_phase(progress, "training")
         with data_parallel(num_devices):
             trained = train(
                 learner,
@@ -173,6 +174,7 @@ class DAGGFlowNet(StructureLearner):
                 fingerprint=self._fingerprint(score, seed, *self._settings()),
                 progress=progress,
             )
+            begin_phase(progress, "sampling")
             return self._posterior(score, seed, learner.space, trained.params, sample_key, trained.iterations)
 
     def _posterior(
@@ -229,6 +231,7 @@ class DAGGFlowNet(StructureLearner):
         """A learner with the graphs of Markov chains to learn from."""
         if self.objective is not None:
             raise GFlowDAGError("the preset `chains` maximises a likelihood: leave objective out")
+        begin_phase(progress, "chains")
         chains = order_chains(
             score,
             seed,
@@ -267,12 +270,15 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
     weighted = np.tensordot(softmax(log_weights), graphs, axes=1)
     unseen = unseen_share(log_weights, witnesses) if len(witnesses) else 0.0
     verdict = heard(importance_verdict(summary), unseen)
-    trusted = verdict["verdict"] == "trusted"
+    if verdict["verdict"] != "trusted":
+        log_weights = np.zeros_like(log_weights)
+    drawn = Posterior(graphs, score.names, log_weights=log_weights)
     details = {
         **verdict,
         "ess": summary["ess"],
         "pareto_k": summary["pareto_k"],
         "unseen_share": unseen if len(witnesses) else None,
+        "edge_errors": drawn.edge_errors(),
         "raw_edge_probabilities": raw,
         "weighted_edge_probabilities": weighted,
         "mean_edges": float(graphs.sum(axis=(1, 2)).mean()),
@@ -281,9 +287,9 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
         samples=graphs[:num_samples],
         names=score.names,
         method=DAGGFlowNet.method,
-        log_weights=log_weights[:num_samples] if trusted else np.zeros(num_samples),
+        log_weights=log_weights[:num_samples],
         log_scores=log_scores[:num_samples],
-        marginals=weighted if trusted else raw,
+        marginals=drawn.edge_probabilities().to_numpy(),
         log_evidence=summary["log_evidence"],
         log_evidence_error=summary["log_evidence_error"],
         details=details,

@@ -11,7 +11,7 @@ import numpy as np
 from gflowdag.baseline import dibs
 from gflowdag.baseline.graph_score import graph_score
 from gflowdag.data import Knowledge
-from gflowdag.errors import TrainingError
+from gflowdag.errors import GFlowDAGError, TrainingError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import is_acyclic
@@ -86,7 +86,10 @@ class DiBS(StructureLearner):
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         if self.weighting not in ("equal", "score"):
-            raise ValueError(f'weighting must be "equal" or "score", got {self.weighting!r}')
+            raise GFlowDAGError(f'weighting must be "equal" or "score", got {self.weighting!r}')
+        self._check_counts("num_particles", "num_steps", "num_graphs")
+        self._check_numbers("learning_rate", "sharpness", "bandwidth")
+        self._check_numbers("cycle_cost", zero=True)
         target = dibs_target(score)
         config = dibs.Config(
             num_particles=self.num_particles,
@@ -121,6 +124,8 @@ def dibs_posterior(
         num_samples: number of graphs to draw from the mixture.
         rng: source of randomness.
     """
+    if not np.isfinite(latents).all():
+        raise TrainingError("DiBS diverged: lower learning_rate, or standardize the table")
     target = dibs_target(score)
     particles = dibs.particle_graphs(latents, np.asarray(target.required), np.asarray(target.forbidden))
     acyclic = is_acyclic(particles)

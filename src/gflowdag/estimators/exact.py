@@ -13,6 +13,7 @@ from gflowdag.graph.bits import compress, parent_masks
 from gflowdag.posterior import Posterior
 from gflowdag.progress import Progress
 from gflowdag.score import Score
+from gflowdag.wording import counted
 
 
 class ExactPosterior(StructureLearner):
@@ -80,7 +81,8 @@ class ExactPosterior(StructureLearner):
             log_evidence_error=0.0,
             details={
                 "verdict": "exact",
-                "explanation": f"All DAGs on {d} variables were summed; the samples are independent draws.",
+                "explanation": f"All DAGs on {counted(d, 'variable')} were summed; "
+                "the samples are independent draws.",
                 "ess": 1.0,
                 "best_log_score": best_log_score,
                 "rounding": answer.discrepancy,

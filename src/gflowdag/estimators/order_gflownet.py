@@ -27,7 +27,7 @@ from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.mcmc import order_chains
 from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.progress import Progress, begin_phase
 from gflowdag.score import Score
 from gflowdag.score.bge import BGe
 from gflowdag.score.order_draws import draw_graphs
@@ -122,6 +122,7 @@ class OrderGFlowNet(StructureLearner):
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         phases = _Phases()
         num_devices = count_devices(self.devices, batch_size=self.batch_size)
+        begin_phase(progress, "tables")
         problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
         phases.done("tables")
         if problem.is_dense:
@@ -134,6 +135,7 @@ class OrderGFlowNet(StructureLearner):
         taught, witnesses = self._chains(problem, chain_key, progress)
         learner = self._learner(space, taught)
         phases.done("chains")
+        begin_phase(progress, "training")
         with data_parallel(num_devices):
             trained = train(
                 learner,
@@ -156,6 +158,7 @@ class OrderGFlowNet(StructureLearner):
                 progress=progress,
             )
             phases.done("training")
+            begin_phase(progress, "sampling")
             num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // _SAMPLING_BATCH)
             every = _untrained_every(space)
             drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches, every)
@@ -183,6 +186,7 @@ class OrderGFlowNet(StructureLearner):
         d = problem.table.num_variables
         if problem.is_dense:
             return np.zeros((0, d), np.int32), np.zeros((0, d), np.int32)
+        begin_phase(progress, "chains")
         chains = order_chains.sample(
             problem,
             key,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
+from gflowdag.wording import counted
 
 MAX_VARIABLES = 20
 
@@ -40,8 +41,8 @@ def check_size(d: int, max_variables: int) -> None:
     raise TooLargeError(
         f"the exact posterior over {d} variables sums over 3^{d} pairs of sets: about "
         f"{duration(estimated_seconds(d))} on two cores and {memory(estimated_bytes(d))}, "
-        f"beyond the limit of {max_variables} variables. Use auto, order-gflownet or order-mcmc; in Python "
-        f"ExactPosterior(max_variables={d}) does it all the same"
+        f"beyond the limit of {counted(max_variables, 'variable')}. Use auto, order-gflownet or order-mcmc; "
+        f"in Python ExactPosterior(max_variables={d}) does it all the same"
     )
 
 
@@ -60,7 +61,7 @@ def duration(seconds: float) -> str:
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds" if seconds >= 1.5 else "about a second"
+    return f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
 
 
 def memory(num_bytes: int) -> str:

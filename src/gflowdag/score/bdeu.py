@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
 from gflowdag.progress import Progress, silent
-from gflowdag.score.likelihood import MarginalLikelihood, row_groups
+from gflowdag.score.likelihood import MarginalLikelihood, positive, row_groups
 from gflowdag.score.threads import map_threads
 
 if TYPE_CHECKING:
@@ -49,10 +49,8 @@ class BDeu(MarginalLikelihood):
                 f"score 'bde' needs discrete columns, but {continuous} are continuous: discretise them "
                 "(discretize='quantile'), or use score='bge' where all columns are continuous."
             )
-        if not ess > 0:
-            raise ScoreError(f"ess = {ess} must be positive.")
         self.num_variables = data.num_variables
-        self.ess = float(ess)
+        self.ess = positive("ess", ess)
         self.cardinalities = np.asarray(data.cardinalities, np.float64)
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
         codes = data.values.astype(np.int32)

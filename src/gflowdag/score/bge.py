@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,12 @@ from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.progress import Progress, silent
-from gflowdag.score.likelihood import MarginalLikelihood, row_groups
+from gflowdag.score.likelihood import MarginalLikelihood, positive, row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+
+MAX_ROUNDING = 0.01  # nats that a local score may lose where columns are far from the prior mean
 
 
 class BGe(MarginalLikelihood):
@@ -56,23 +59,18 @@ class BGe(MarginalLikelihood):
                 "discretised data (discretize='quantile'), or declare these columns continuous."
             )
         d = data.num_variables
-        alpha_w = d + 2.0 if alpha_w is None else float(alpha_w)
-        if not alpha_mu > 0:
-            raise ScoreError(f"alpha_mu = {alpha_mu} must be positive.")
+        alpha_mu = positive("alpha_mu", alpha_mu)
+        alpha_w = positive("alpha_w", d + 2 if alpha_w is None else alpha_w)
         if not alpha_w > d + 1:
             raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
-        scale = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1) if scale is None else float(scale)
-        if not scale > 0:
-            raise ScoreError(f"scale = {scale} must be positive.")
+        scale = positive("scale", alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1) if scale is None else scale)
+        mean = _checked_mean(prior_mean, d)
         self.num_variables = d
         self.scale = scale
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, d)
-        self.scatter = np.stack(
-            [
-                _posterior_scale(data.values[kept], alpha_mu, scale, np.asarray(prior_mean, float))
-                for kept in rows
-            ]
-        )
+        for kept in rows:
+            _check_location(data.values[kept], data.names, alpha_mu, scale, mean)
+        self.scatter = np.stack([_posterior_scale(data.values[kept], alpha_mu, scale, mean) for kept in rows])
         num_rows = rows.sum(axis=1).astype(float)
         self.degrees = num_rows + alpha_w - d
         self.constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
@@ -95,6 +93,50 @@ class BGe(MarginalLikelihood):
         """`M(S) = Σ_{k<n} c_k − ½ (ν' + n) log |R_SS|` with `n = |S|`."""
         weight = 0.5 * (self.degrees[group] + np.arange(self.num_variables + 1))
         return self._constant_sums[group][sizes] - weight[sizes] * log_determinants
+
+
+def _checked_mean(prior_mean: ArrayLike, d: int) -> NDArray[np.float64]:
+    """The prior mean as an array, [] or [d]."""
+    try:
+        mean = np.asarray(prior_mean, float)
+    except (TypeError, ValueError) as error:
+        raise ScoreError(f"prior_mean must be numbers, got {prior_mean!r}.") from error
+    if mean.shape not in ((), (d,)) or not np.isfinite(mean).all():
+        raise ScoreError(
+            f"prior_mean must be a finite number, or {d}, one for each column; got {prior_mean!r}."
+        )
+    return mean
+
+
+def _check_location(
+    values: NDArray[np.float64],
+    names: Sequence[str],
+    alpha_mu: float,
+    scale: float,
+    prior_mean: NDArray[np.float64],
+) -> None:
+    """Refuse columns so far from the prior mean that their scatter is lost when `R` is rounded.
+
+    The entries of `R` are rounded to `ε w (x̄ − ν)²`, `w = N α_μ / (N + α_μ)`, and a score has `½ N log` of
+    what the parents of a column leave of `t + S_N`: no less than all other columns leave, which is one over
+    the diagonal of the inverse.
+    """
+    n, d = values.shape
+    if n == 0:
+        return
+    distance = values.mean(axis=0) - prior_mean
+    weight = n * alpha_mu / (n + alpha_mu)
+    own = scale * np.eye(d) + n * np.atleast_2d(np.cov(values, rowvar=False, bias=True))
+    left = 1 / np.diagonal(np.linalg.inv(own))
+    rounding = np.finfo(float).eps * n * weight * (distance**2).max() / left
+    if rounding.max() > MAX_ROUNDING:
+        worst, farthest = int(rounding.argmax()), int(np.abs(distance).argmax())
+        raise ScoreError(
+            f"Column {names[farthest]!r} lies {distance[farthest]:.3g} from the prior mean, too far where others "
+            f"leave {names[worst]!r} a standard deviation of {np.sqrt(left[worst] / n):.3g}: rounding would "
+            "decide BGe scores. Standardise the table (standardize=True), or subtract a constant from "
+            "the column."
+        )
 
 
 def _posterior_scale(values, alpha_mu: float, scale: float, prior_mean) -> NDArray[np.float64]:

@@ -12,10 +12,13 @@ rows form one *group* with one `M`; group 0 is always the pooled data, all rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gflowdag.errors import ScoreError
 from gflowdag.progress import Progress, silent
 
 
@@ -103,6 +106,13 @@ def _part(progress: Progress, position: int, num_parts: int) -> Progress:
         progress(position + done / total, num_parts, **figures)
 
     return report
+
+
+def positive(name: str, value: Any) -> float:
+    """The hyper-parameter `name` as a number, or an error where it is none, not positive or infinite."""
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise ScoreError(f"{name} = {value!r} must be a positive number.")
+    return float(value)
 
 
 def row_groups(

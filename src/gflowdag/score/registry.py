@@ -37,6 +37,16 @@ def make_score(
         **hyper: hyper-parameters of the likelihood: `alpha_mu`, `alpha_w`, `scale`, `prior_mean` of BGe,
             `ess` of BDeu.
     """
+    return Score(
+        names=tuple(data.names),
+        likelihood=make_likelihood(data, score, **hyper),
+        prior=make_prior(prior),
+        constraints=_knowledge(data, knowledge).resolve(data.names),
+    )
+
+
+def make_likelihood(data: Dataset, score: str, **hyper: Any) -> MarginalLikelihood:
+    """The marginal likelihood of the columns of a table; arguments as for `make_score`."""
     if score == "auto":
         score = _fitting_score(data)
     if score not in LIKELIHOODS:
@@ -47,12 +57,7 @@ def make_score(
         raise ScoreError(
             f"Score {score!r} has no parameter {unknown}; its parameters are {', '.join(known)}."
         )
-    return Score(
-        names=tuple(data.names),
-        likelihood=likelihood(data, **hyper),
-        prior=make_prior(prior),
-        constraints=_knowledge(data, knowledge).resolve(data.names),
-    )
+    return likelihood(data, **hyper)
 
 
 def _fitting_score(data: Dataset) -> str:
