@@ -122,6 +122,26 @@ def test_rows_in_which_the_target_was_set_do_not_count():
     assert row["mean"] == pytest.approx(2.0, abs=0.1)  # standard error 1/sqrt(2000) = 0.022
     pooled = total_effects(one_graph(graph, ("a", "b")), frame, source="a").iloc[0]
     assert pooled["mean"] < 1.5
+    learnt = gd.fit(frame, method="exact", interventions=intervened, num_samples=50)
+    with pytest.raises(DataError, match="same `interventions`"):
+        total_effects(learnt, frame)
+    same = total_effects(learnt, frame, interventions=intervened, source="a").iloc[0]
+    assert same["mean"] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("num_samples", [2, 300])  # with two, most paths are in none of the samples
+def test_the_probability_of_an_effect_is_that_of_a_path(num_samples):
+    data = simulate.linear_gaussian(num_variables=3, num_rows=30, random_state=0).frame
+    posterior = gd.fit(data, method="exact", num_samples=num_samples)
+    paths = posterior.path_probabilities()
+    for row in total_effects(posterior, data).itertuples():
+        assert row.probability == pytest.approx(paths.loc[row.source, row.target])
+
+
+def test_a_parameter_that_bge_does_not_have_is_refused():
+    data = simulate.linear_gaussian(num_variables=4, num_rows=30, random_state=0).frame
+    with pytest.raises(ScoreError, match="alphaw"):
+        total_effects(one_graph(DIAMOND, tuple(data.columns)), data, alphaw=9.0)
 
 
 def test_variables_are_matched_by_name():

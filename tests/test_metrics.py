@@ -81,7 +81,27 @@ def test_a_truth_that_does_not_fit_is_refused_with_the_reason(truth, message):
         metrics.align(truth, NAMES)
 
 
-@pytest.mark.parametrize("content", [b"from,to\na,b\n", b"", b"\xff\xfe\x00\x01", None])
+def test_variables_may_be_called_source_and_target():
+    names = ("source", "target", "x")
+    expected = np.zeros((3, 3), bool)
+    expected[0, 1] = expected[1, 2] = True
+    edges = [("source", "target"), ("target", "x")]
+    matrix = pd.DataFrame(expected, index=names, columns=names)
+    for form in (edges, matrix, pd.DataFrame(edges, columns=["source", "target"])):
+        np.testing.assert_array_equal(metrics.align(form, names), expected)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"from,to\na,b\n",
+        b"",
+        b"\xff\xfe\x00\x01",
+        b"source,target\nb,a,c\n",
+        b"source,target\na\n",
+        None,
+    ],
+)
 def test_files_that_hold_no_edges_are_refused(tmp_path, content):
     path = tmp_path / "edges.csv"
     if content is not None:
@@ -261,3 +281,12 @@ def test_recovery_of_the_sachs_network_by_the_exact_posterior(data_folder, file,
     frame = pd.DataFrame(matrix, index=alphabetical, columns=alphabetical)
     assert metrics.expected_shd(belief, frame) == metrics.expected_shd(belief, truth)
     assert metrics.expected_shd(belief, matrix) > metrics.expected_shd(belief, truth) + 5
+
+
+def test_what_cannot_be_ranked_or_compared_is_refused(posterior):
+    with pytest.raises(DataError, match="NaN"):
+        metrics.auroc(np.full((2, 2), np.nan), np.eye(2, k=1))
+    fewer = Posterior(np.zeros((1, 2, 2), bool), NAMES[:2])
+    for pair in ((posterior, fewer), (fewer, posterior)):
+        with pytest.raises(DataError, match="unknown variables: cough"):
+            metrics.jsd(*pair)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.errors import FileFormatError
+from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.files import plain, read_npz, write_npz
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior import Posterior
@@ -25,6 +25,8 @@ _GRAPHS_AT_ONCE = 4096  # whose transitive closure is in memory
 
 def write_posterior(posterior: Posterior, path: str | Path) -> None:
     """Write `posterior` to `path`; see `read_posterior` for the members. Timings are left out."""
+    if not all(map(_are_dags, _in_parts(posterior.samples))):
+        raise GFlowDAGError("a posterior is about acyclic graphs, and some of its samples have cycles")
     diagnostics = {name: value for name, value in posterior.diagnostics().items() if name not in TIMINGS}
     meta = {
         "schema": SCHEMA,
@@ -108,6 +110,8 @@ def _check_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
         raise FileFormatError(f"{path}: the graphs are not all acyclic 0/1 matrices")
     if np.isnan(arrays["log_weights"]).any() or not np.isfinite(arrays["log_weights"].max()):
         raise FileFormatError(f"{path}: the weights are not numbers")
+    if np.isnan(arrays.get("log_scores", 0.0)).any():
+        raise FileFormatError(f"{path}: the scores are not numbers")
     for name in ("edge_probabilities", "path_probabilities"):
         p = arrays.get(name, np.zeros(1))
         if not np.isfinite(p).all() or p.min(initial=0) < -1e-6 or p.max(initial=0) > 1 + 1e-6:

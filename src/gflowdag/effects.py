@@ -24,6 +24,7 @@ from gflowdag.errors import DataError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.posterior import Posterior
 from gflowdag.score.bge import BGe
+from gflowdag.score.registry import make_likelihood
 from gflowdag.truth import require_known
 
 
@@ -71,6 +72,7 @@ def total_effects(
     source: str | None = None,
     target: str | None = None,
     level: float = 0.95,
+    interventions: Any = None,
     **hyper: Any,
 ) -> pd.DataFrame:
     """The posterior of the linear total effect of every variable on every other, in original units.
@@ -87,16 +89,24 @@ def total_effects(
         source: only effects of this variable.
         target: only effects on this variable.
         level: probability of the interval, with equal tails.
+        interventions: as for `fit`; a `Dataset` brings its own.
         **hyper: hyper-parameters of BGe: `alpha_mu`, `alpha_w`, `scale`, `prior_mean`.
 
     Returns:
         One row for each ordered pair, most probable effect first: `source`, `target`, `mean` (over all
         graphs, zeros included), `lower` and `upper` end of the interval, `probability` that the effect is
-        not zero, and `mean_if_present`, the mean over the graphs that have one (NaN where none has).
+        not zero, that of a directed path (`Posterior.path_probabilities`), and `mean_if_present`, the mean
+        over the graphs that have one. Where no sample has one, `mean_if_present` is NaN and the others are
+        those of no effect.
     """
     if not 0 < level < 1:
         raise DataError(f"level must be between 0 and 1, got {level}")
-    data = Dataset.as_dataset(data)
+    data = Dataset.as_dataset(data, interventions=interventions)
+    if data.intervened is None and posterior.details.get("interventional"):
+        raise DataError(
+            "the posterior was learnt from interventional data: give total_effects the same `interventions`, "
+            "or the Dataset that holds them"
+        )
     require_known([*data.names, *(name for name in (source, target) if name is not None)], posterior.names)
     if missing := sorted(set(posterior.names) - set(data.names)):
         raise DataError(f"the data lack the variables {', '.join(missing)}")
@@ -104,11 +114,11 @@ def total_effects(
         raise DataError(f"source and target are both {source!r}: a variable has no effect on itself")
     deviation = {column.name: (column.scaling or (0.0, 1.0))[1] for column in data.columns}
     rows = []
-    for i, j, mixture in _effects(posterior, data, source, target, hyper):
+    paths = posterior.path_probabilities().to_numpy()
+    for i, j, mixture in _effects(posterior, data, source, target, hyper, paths):
         a, b = posterior.names[i], posterior.names[j]
         unit = deviation[b] / deviation[a]
         tail = (1 - level) / 2
-        probability = float(min(mixture.weights.sum(), 1.0))
         rows.append(
             {
                 "source": a,
@@ -116,8 +126,8 @@ def total_effects(
                 "mean": unit * mixture.mean(),
                 "lower": unit * mixture.quantile(tail),
                 "upper": unit * mixture.quantile(1 - tail),
-                "probability": probability,
-                "mean_if_present": unit * mixture.mean() / probability if probability else np.nan,
+                "probability": paths[i, j],
+                "mean_if_present": unit * mixture.mean() / paths[i, j] if mixture.weights.any() else np.nan,
             }
         )
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
@@ -125,7 +135,12 @@ def total_effects(
 
 
 def _effects(
-    posterior: Posterior, data: Dataset, source: str | None, target: str | None, hyper: dict[str, Any]
+    posterior: Posterior,
+    data: Dataset,
+    source: str | None,
+    target: str | None,
+    hyper: dict[str, Any],
+    paths: NDArray[np.float64],
 ) -> Iterator[tuple[int, int, EffectMixture]]:
     """The mixture of each wanted pair, in standardised units, by position in `posterior.names`."""
     regression = _Regressions(data, [data.names.index(name) for name in posterior.names], hyper)
@@ -141,7 +156,9 @@ def _effects(
             causes = descends[present, :, j].copy()
             causes[:, j] = True
             causes[:, i] = False  # setting the source itself is what the effect is about
-            yield i, j, regression.mixture(i, j, adjustment, causes, posterior.weights[present])
+            weights = posterior.weights[present]
+            weights = weights * (paths[i, j] / max(weights.sum(), np.finfo(float).tiny))
+            yield i, j, regression.mixture(i, j, adjustment, causes, weights)
 
 
 class _Regressions:
@@ -199,5 +216,6 @@ class _Regressions:
         if self._intervened is not None:
             clean = ~(self._intervened & np.frombuffer(causes, dtype=bool)).any(axis=1)
             data = replace(data.take(clean), intervened=None)
-        likelihood = BGe(data, **self._hyper)
+        likelihood = make_likelihood(data, "bge", **self._hyper)
+        assert isinstance(likelihood, BGe)
         return likelihood.scatter[0][np.ix_(self._order, self._order)], float(likelihood.degrees[0])

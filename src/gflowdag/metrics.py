@@ -217,6 +217,8 @@ def _labelled(belief: Belief, truth: Truth, diagonal: bool) -> tuple[NDArray[np.
     differ by rounding alone, and a tie must not be broken by it.
     """
     probability, true = _belief_and_truth(belief, truth)
+    if np.isnan(probability).any():
+        raise DataError("some edge probabilities are NaN")
     counted = np.ones_like(true) if diagonal else ~np.eye(len(true), dtype=bool)
     mantissa, exponent = np.frexp(probability[counted])
     return np.ldexp(np.round(mantissa, 10), exponent), true[counted]
@@ -240,6 +242,7 @@ def _distributions(
     """Probabilities of the same graphs under both."""
     if isinstance(first, Posterior) and isinstance(second, Posterior):
         require_known(second.names, first.names)
+        require_known(first.names, second.names)
         order = [second.names.index(name) for name in first.names]
         graphs = np.concatenate([first.samples, second.samples[:, order][:, :, order]])
         unique, which = np.unique(graph_keys(graphs), return_inverse=True)

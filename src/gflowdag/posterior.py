@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import networkx as nx
     from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
 
+ROUNDING = 1e-9  # probabilities that differ by less are the same: two directions of ½ each are a tie
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -30,7 +32,7 @@ class Posterior:
     In every matrix rows are sources: entry `[i, j]` is about the edge `i → j`.
 
     Attributes:
-        samples: sampled graphs, bool [n, d, d].
+        samples: sampled graphs, all acyclic, bool [n, d, d].
         names: variable names, in the order of the matrices.
         method: name of the method that made it.
         log_weights: unnormalised log importance weights [n]; zeros for equally weighted samples.
@@ -39,7 +41,9 @@ class Posterior:
             graphs (exact, or Rao–Blackwellised), or None to estimate them from the samples.
         path_marginals: probabilities of directed paths [d, d], likewise, or None.
         best_graph: the graph of highest score the method knows, bool [d, d], or None for the best sample.
-        log_evidence: log of the sum of prior × likelihood over all graphs, or None where unknown.
+        log_evidence: log of the sum of prior weight × likelihood over all graphs, or None where unknown. The
+            weights of a prior need not sum to one (uniform: 1 for each graph), so evidences can be compared
+            under one prior, not between two.
         log_evidence_error: its standard error; 0 where exact.
     """
 
@@ -60,13 +64,20 @@ class Posterior:
         n, d = samples.shape[0], len(self.names)
         if samples.shape != (n, d, d) or n == 0:
             raise ValueError(f"samples must be [n, {d}, {d}] with n ≥ 1, got {samples.shape}")
+        names = tuple(str(name) for name in self.names)
+        if len(set(names)) < d:
+            raise ValueError(f"names must be distinct, got {', '.join(names)}")
         weights = np.zeros(n) if self.log_weights is None else np.asarray(self.log_weights, dtype=np.float64)
-        if weights.shape != (n,) or np.isnan(weights).any() or not np.isfinite(weights).any():
-            raise ValueError("log_weights must be n numbers, not all −inf and none NaN")
+        if weights.shape != (n,) or not np.isfinite(weights.max()):
+            raise ValueError("log_weights must be n numbers, none of them NaN or +inf and not all −inf")
+        scores = None if self.log_scores is None else np.asarray(self.log_scores, dtype=np.float64)
+        if scores is not None and (scores.shape != (n,) or np.isnan(scores).any()):
+            raise ValueError("log_scores must be n numbers, none of them NaN")
         set_ = object.__setattr__
         set_(self, "samples", samples)
-        set_(self, "names", tuple(str(name) for name in self.names))
+        set_(self, "names", names)
         set_(self, "log_weights", weights)
+        set_(self, "log_scores", scores)
 
     # -- sizes ---------------------------------------------------------------------------------------------
 
@@ -107,32 +118,59 @@ class Posterior:
         """Probability of a directed path from i (row) to j (column)."""
         if weighted and self.path_marginals is not None:
             return self._frame(self.path_marginals)
-        paths = self._mean(path_features(self.samples), weighted)
-        if weighted and self.marginals is not None:
-            paths = np.maximum(paths, self.marginals)  # an edge is a path, and the better estimate
-        return self._frame(paths)
+        p = self.edge_probabilities(weighted=weighted).to_numpy()
+        return self._frame(p + _apart(p) * self._given_apart(path_features(self.samples), weighted))
 
     def markov_blanket_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
         """Probability that i (row) is in the Markov blanket of j (column); symmetric."""
-        return self._frame(self._mean(markov_blanket_features(self.samples), weighted))
+        p = self.edge_probabilities(weighted=weighted).to_numpy()
+        apart = _apart(p)
+        return self._frame(
+            1 - apart + apart * self._given_apart(markov_blanket_features(self.samples), weighted)
+        )
 
     def standard_errors(self, features: np.ndarray, *, weighted: bool = True) -> np.ndarray:
         """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].
 
         Samples are taken as independent; for a Markov chain `effective_samples` in the diagnostics widens it.
+        Where `features` are bool and all samples agree, it is the error of half a sample that does not.
         """
         w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
         mean = np.tensordot(w, features, axes=1)
-        error = np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1))
-        effective = self.diagnostics().get("effective_samples")
-        return error * (np.sqrt(max(self.num_samples / effective, 1.0)) if effective else 1.0)
+        widened = self._correlation()
+        error = np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1) * widened)
+        if features.dtype != bool:
+            return error
+        return np.maximum(error, _half_a_sample(1 / (widened * np.square(w).sum())))
 
     def edge_errors(self) -> np.ndarray:
         """Monte-Carlo standard error of each edge probability [d, d]; zero where they are exact."""
         if self.diagnostics()["verdict"] == "exact":
             return np.zeros((self.num_variables, self.num_variables))
         given = self.details.get("edge_errors")
-        return np.asarray(given) if given is not None else self.standard_errors(self.samples)
+        if given is not None:
+            return np.asarray(given)
+        return self._between(self.standard_errors(self.samples))
+
+    def path_errors(self) -> np.ndarray:
+        """Monte-Carlo standard error of each path probability [d, d]; zero where they are exact."""
+        if self.path_marginals is not None:
+            return np.zeros((self.num_variables, self.num_variables))
+        paths = path_features(self.samples)
+        if self.marginals is None:
+            return self._between(self.standard_errors(paths))
+        beyond = self._given_apart(paths, True)
+        known = self._error_of_directions(1 - beyond, -beyond)
+        return np.hypot(known, self._errors_apart(paths, beyond))
+
+    def markov_blanket_errors(self) -> np.ndarray:
+        """Monte-Carlo standard error of each probability of a Markov blanket [d, d]."""
+        blankets = markov_blanket_features(self.samples)
+        if self.marginals is None:
+            return self._between(self.standard_errors(blankets))
+        beyond = self._given_apart(blankets, True)
+        known = self._error_of_directions(1 - beyond, 1 - beyond)
+        return np.hypot(known, self._errors_apart(blankets, beyond))
 
     def edge_table(self) -> pd.DataFrame:
         """Every pair of variables, the more probable direction first, most probable edge on top.
@@ -178,7 +216,7 @@ class Posterior:
         reach = np.eye(len(p), dtype=bool)
         for flat in np.argsort(-p, axis=None, kind="stable"):
             i, j = divmod(int(flat), len(p))
-            if p[i, j] <= threshold:
+            if p[i, j] <= threshold + ROUNDING:
                 break
             if not reach[j, i]:
                 graph[i, j] = True
@@ -195,7 +233,8 @@ class Posterior:
 
         first, mass = self._unique()
         keys = np.asarray(class_keys(self.samples[first]), dtype=object)
-        score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
+        with np.errstate(divide="ignore"):  # a mass of zero
+            score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
         rows = pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first})
         groups = rows.groupby("key", sort=False)
         best = rows.loc[groups["score"].idxmax()].set_index("key")
@@ -207,11 +246,20 @@ class Posterior:
         return table if top is None else table.head(top)
 
     def resample(self, num_samples: int, random_state: int | np.random.Generator | None = None) -> Posterior:
-        """Equally weighted samples, drawn with replacement in proportion to the weights."""
+        """Equally weighted samples, drawn with replacement in proportion to the weights.
+
+        They know less than the samples they are drawn from: `independent_samples` in the diagnostics, which
+        errors depend on, says how much that is.
+        """
         index = np.random.default_rng(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
         scores = None if self.log_scores is None else self.log_scores[index]
+        independent = 1 / (self._correlation() * np.square(self.weights).sum() + 1 / num_samples)
         return replace(
-            self, samples=self.samples[index], log_weights=np.zeros(num_samples), log_scores=scores
+            self,
+            samples=self.samples[index],
+            log_weights=np.zeros(num_samples),
+            log_scores=scores,
+            details={**self.details, "independent_samples": independent},
         )
 
     def to_networkx(self, k: int | None = None) -> nx.DiGraph:
@@ -282,9 +330,68 @@ class Posterior:
         return pd.DataFrame(values, index=source, columns=target)
 
     def _mean(self, features: np.ndarray, weighted: bool) -> np.ndarray:
-        return np.tensordot(self.weights, features, axes=1) if weighted else features.mean(axis=0)
+        if not weighted or np.ptp(self.log_weights) == 0:
+            return features.mean(axis=0)
+        return np.clip(np.tensordot(self.weights, features, axes=1), 0, 1)
+
+    def _given_apart(self, features: np.ndarray, weighted: bool) -> np.ndarray:
+        """Mean of `features` [n, d, d] over the samples in which the two variables are not adjacent.
+
+        What an edge decides is left to the edge probabilities, which are often known better than by counting
+        samples: of two adjacent variables the first has a path to the second or not, as the edge points.
+        """
+        apart = ~(self.samples | self.samples.transpose(0, 2, 1))
+        mass = self._mean(apart, weighted)
+        return np.divide(
+            self._mean(apart & features, weighted), mass, out=np.zeros_like(mass), where=mass > 0
+        )
+
+    def _error_of_directions(self, there: np.ndarray, back: np.ndarray) -> np.ndarray:
+        """Standard error of `there · p + back · pᵀ` [d, d], for edge probabilities `p` that were estimated.
+
+        A graph has an edge in one direction at most, so the two are correlated as events that exclude each
+        other are.
+        """
+        p, error = self.edge_probabilities().to_numpy(), self.edge_errors()
+        odds = p / np.maximum(1 - p, ROUNDING)
+        correlation = -np.sqrt(np.minimum(odds * odds.T, 1))
+        first, second = there * error, back * error.T
+        return np.sqrt(np.maximum(first**2 + second**2 + 2 * correlation * first * second, 0))
+
+    def _errors_apart(self, features: np.ndarray, given_apart: np.ndarray) -> np.ndarray:
+        """What the error of `given_apart` contributes to that of a probability [d, d]."""
+        apart = ~(self.samples | self.samples.transpose(0, 2, 1))
+        w, widened = self.weights, self._correlation()
+        mass = self._mean(apart, True)
+        deviation = np.tensordot(w**2, np.square(np.where(apart, features - given_apart, 0.0)), axes=1)
+        error = np.sqrt(np.divide(deviation * widened, mass**2, out=np.zeros_like(mass), where=mass > 0))
+        number = mass / (widened * np.square(w).sum())
+        error = np.maximum(error, _half_a_sample(number))
+        return self._between(_apart(self.edge_probabilities().to_numpy()) * error)
+
+    def _between(self, values: np.ndarray) -> np.ndarray:
+        """`values` [d, d] with zeros on the diagonal: no variable is its own cause."""
+        return np.where(np.eye(self.num_variables, dtype=bool), 0.0, values)
+
+    def _correlation(self) -> float:
+        """How many times fewer independent samples there are than samples, by the diagnostics; 1 or more."""
+        facts = self.diagnostics()
+        independent = facts.get("independent_samples", facts.get("effective_samples"))
+        return max(self.num_samples / independent, 1.0) if independent else 1.0
 
     def _unique(self) -> tuple[np.ndarray, np.ndarray]:
         """The index of the first sample of each distinct graph, and the mass of that graph."""
         _, first, inverse = np.unique(graph_keys(self.samples), return_index=True, return_inverse=True)
         return first, np.bincount(inverse, weights=self.weights)
+
+
+def _apart(p: np.ndarray) -> np.ndarray:
+    """Probability that two variables are not adjacent [d, d], by the probabilities of their edges."""
+    return np.clip(1 - p - p.T, 0, 1)
+
+
+def _half_a_sample(number: np.ndarray | float) -> np.ndarray:
+    """Standard error of a proportion where one of two samples besides these `number` would disagree."""
+    number = np.asarray(number)
+    share = 0.5 / (number + 1)
+    return np.sqrt(share * (1 - share) / np.maximum(number, 1))

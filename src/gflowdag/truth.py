@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -40,9 +41,9 @@ def align(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
     """
     names = [str(name) for name in names]
     if isinstance(truth, pd.DataFrame):
-        if not set(_EDGE_COLUMNS) <= set(truth.columns):
-            return _binary(reordered(truth, names))
-        return _from_edges(truth[_EDGE_COLUMNS].itertuples(index=False, name=None), names)
+        if _is_edge_list(truth):
+            return _from_edges(truth[_EDGE_COLUMNS].itertuples(index=False, name=None), names)
+        return _binary(reordered(truth, names))
     if isinstance(truth, np.ndarray):
         if truth.shape != (len(names), len(names)):
             raise DataError(f"the true graph has shape {truth.shape}, but there are {len(names)} variables")
@@ -54,6 +55,11 @@ def align(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
         require_known(graph.nodes, names)
         return _from_edges((edge[:2] for edge in graph.edges), names)
     return _from_edges(graph, names)
+
+
+def named(truth: Truth, names: Sequence[str]) -> pd.DataFrame:
+    """A graph read once, since it may be an iterator, as a 0/1 frame [source, target] over `names`."""
+    return pd.DataFrame(align(truth, names), index=list(names), columns=list(names))
 
 
 def align_dag(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -72,20 +78,28 @@ def read_edges(path: str | Path) -> pd.DataFrame:
     Returns:
         A frame with these two columns, one row for each edge.
     """
+    options: Any = {"dtype": str, "keep_default_na": False, "skipinitialspace": True, "encoding": "utf-8-sig"}
     try:
-        table = pd.read_csv(
-            path, dtype=str, keep_default_na=False, skipinitialspace=True, encoding="utf-8-sig"
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            table = pd.read_csv(path, index_col=False, **options)
     except FileNotFoundError:
         raise FileFormatError(f"{path}: no such file") from None
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror}") from None
+    except pd.errors.ParserWarning:
+        raise FileFormatError(f"{path}: the rows have more fields than the header") from None
     except ValueError as error:  # the base of pandas' parser errors and of UnicodeDecodeError
         raise FileFormatError(f"{path}: not a CSV file with the columns source,target ({error})") from None
     if not set(_EDGE_COLUMNS) <= set(table.columns):
         found = ", ".join(map(str, table.columns))
         raise FileFormatError(f"{path}: needs the columns source,target; found {found}")
-    return pd.DataFrame(table, columns=_EDGE_COLUMNS)
+    edges = pd.DataFrame(table, columns=_EDGE_COLUMNS)
+    if (blank := (edges == "").any(axis=1)).any():
+        raise FileFormatError(
+            f"{path}: edge {int(blank.argmax()) + 1} lacks the name of its source or target"
+        )
+    return edges
 
 
 def reordered(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
@@ -106,6 +120,12 @@ def require_known(found: Iterable[Any], names: Sequence[str]) -> None:
     unknown = sorted({str(name) for name in found} - set(names))
     if unknown:
         raise DataError(f"unknown variables: {', '.join(unknown)}; known are {', '.join(names)}")
+
+
+def _is_edge_list(frame: pd.DataFrame) -> bool:
+    """Whether it lists edges, and is no matrix over variables that happen to be called source and target."""
+    columns, rows = (set(map(str, labels)) for labels in (frame.columns, frame.index))
+    return set(_EDGE_COLUMNS) <= columns and columns != rows
 
 
 def _from_edges(edges: Iterable[Any], names: Sequence[str]) -> NDArray[np.bool_]:
