@@ -41,6 +41,7 @@ PLOTS = {
     "heat_map": lambda p, ax: plot.heat_map(p, ax=ax),
     "graph": lambda p, ax: plot.graph(p, threshold=0.2, truth=TRUTH, ax=ax),
     "against_exact": lambda p, ax: plot.against_exact(p, p, ax=ax),
+    "agreement": lambda p, ax: plot.agreement([0.1, 0.9], [0.2, 0.8], ax=ax),
     "class_coverage": lambda p, ax: plot.class_coverage(p, log=True, ax=ax),
     "traces": lambda p, ax: plot.traces([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}], ax=ax),
     "roc": lambda p, ax: plot.roc({"one": p, "other": p}, TRUTH, ax=ax),
@@ -110,6 +111,15 @@ def test_the_roc_curve_has_the_area_of_the_metric(posterior):
     line = plot.roc(posterior, TRUTH).lines[1]
     area = np.trapezoid(line.get_ydata(), line.get_xdata())
     assert area == pytest.approx(metrics.auroc(posterior, TRUTH))
+
+
+def test_an_iterator_over_true_edges_is_read_once(posterior):
+    twice = plot.roc({"one": posterior, "two": posterior}, TRUTH)
+    edges = list(zip(*np.nonzero(metrics.align(TRUTH, posterior.names)), strict=True))
+    named = iter([(posterior.names[i], posterior.names[j]) for i, j in edges])
+    again = plot.roc({"one": posterior, "two": posterior}, named)
+    for line, same in zip(twice.lines, again.lines, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), same.get_ydata())
 
 
 def test_a_missing_figure_names_those_that_there_are():

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from gflowdag import metrics
 from gflowdag.errors import DataError
 from gflowdag.posterior import Posterior
 from gflowdag.report.curves import roc_points
 from gflowdag.report.layout import layered_layout
-from gflowdag.truth import Truth, align
+from gflowdag.truth import Truth, align, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["against_exact", "class_coverage", "graph", "heat_map", "roc", "traces"]
+__all__ = ["against_exact", "agreement", "class_coverage", "graph", "heat_map", "roc", "traces"]
 
 _BLUE, _GREEN, _ORANGE, _RED, _GREY = "#0e5fa8", "#17713f", "#b87400", "#b3261e", "#8a949e"
 _FEATURES = {
@@ -158,33 +159,49 @@ def against_exact(
         between = ~np.eye(len(names), dtype=bool)
         x.append(_FEATURES[feature](judge).to_numpy()[between])
         y.append(_FEATURES[feature](one).loc[names, names].to_numpy()[between])
-    x, y = np.concatenate(x), np.concatenate(y)
+    name = feature.replace("markov", "Markov")
+    return agreement(np.concatenate(x), np.concatenate(y), label=f"estimate, {name}s", ax=ax)
+
+
+def agreement(
+    exact: ArrayLike, estimate: ArrayLike, *, label: str = "estimate", ax: Axes | None = None
+) -> Axes:
+    """Estimated probabilities against exact ones, one dot each, with their correlation in the corner.
+
+    Args:
+        exact: probabilities [n].
+        estimate: of the same events [n].
+        label: of the estimates.
+        ax: where to draw.
+    """
+    ax, x, y = _axes(ax), np.asarray(exact), np.asarray(estimate)
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=0.8, zorder=1)
     ax.scatter(x, y, s=9, color=_RED, alpha=0.5, linewidths=0, zorder=2)
     ax.text(0.97, 0.04, f"r = {np.corrcoef(x, y)[0, 1]:.4f}", ha="right", transform=ax.transAxes)
-    name = feature.replace("markov", "Markov")
-    ax.set(xlabel="exact posterior", ylabel=f"estimate, {name}s", aspect="equal")
+    ax.set(xlabel="exact posterior", ylabel=label, aspect="equal")
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return ax
 
 
 def class_coverage(
-    posteriors: Posterior | Mapping[str, Posterior], *, log: bool = False, ax: Axes | None = None
+    posteriors: Posterior | Mapping[str, Posterior | pd.DataFrame],
+    *,
+    log: bool = False,
+    ax: Axes | None = None,
 ) -> Axes:
     """The sampled Markov equivalence classes as bubbles: score across, probability up (paper, figure 5).
 
     The area of a bubble is the number of distinct graphs of the class that were sampled.
 
     Args:
-        posteriors: one posterior, or several by name; their graphs need scores.
+        posteriors: one posterior, or several by name; their graphs need scores. In place of a posterior the
+            table of its classes will do (`metrics.class_coverage`).
         log: logarithmic probabilities (paper, figure 8).
         ax: where to draw.
     """
     ax = _axes(ax)
     for index, (name, posterior) in enumerate(_by_name(posteriors).items()):
-        if posterior.log_scores is None:
-            raise DataError(f"the graphs of {name} have no scores: pass a posterior with log_scores")
-        classes = posterior.equivalence_classes(top=None)
+        classes = posterior if isinstance(posterior, pd.DataFrame) else _scored_classes(name, posterior)
         ax.scatter(
             classes["log_score"],
             classes["probability"],
@@ -202,6 +219,12 @@ def class_coverage(
     for handle in legend.legend_handles:
         handle.set_sizes([30])  # type: ignore[union-attr]
     return ax
+
+
+def _scored_classes(name: str, posterior: Posterior) -> pd.DataFrame:
+    if posterior.log_scores is None:
+        raise DataError(f"the graphs of {name} have no scores: pass a posterior with log_scores")
+    return posterior.equivalence_classes(top=None)
 
 
 def traces(
@@ -229,7 +252,10 @@ def roc(posteriors: Posterior | Mapping[str, Posterior], truth: Truth, *, ax: Ax
     """ROC curves of the edge probabilities against a true graph, with their areas."""
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=0.8)
-    for name, posterior in _by_name(posteriors).items():
+    shown = _by_name(posteriors)
+    if shown:
+        truth = named(truth, next(iter(shown.values())).names)
+    for name, posterior in shown.items():
         rates = roc_points(posterior, truth)
         ax.plot(rates[:, 0], rates[:, 1], label=f"{name}: {metrics.auroc(posterior, truth):.3f}")
     ax.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
@@ -237,7 +263,7 @@ def roc(posteriors: Posterior | Mapping[str, Posterior], truth: Truth, *, ax: Ax
     return ax
 
 
-def _by_name(posteriors: Posterior | Mapping[str, Posterior]) -> Mapping[str, Posterior]:
+def _by_name(posteriors: Posterior | Mapping[str, Any]) -> Mapping[str, Any]:
     return {posteriors.method: posteriors} if isinstance(posteriors, Posterior) else posteriors
 
 

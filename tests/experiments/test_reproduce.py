@@ -8,13 +8,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from gflowdag.cli import app
 from gflowdag.experiments import methods
 from gflowdag.experiments.fits import fit_task, fit_tasks, posterior_path
+from gflowdag.experiments.kept import updated
 from gflowdag.experiments.methods import METHODS, OF_THE_PAPER
+from gflowdag.experiments.page import write_page
 from gflowdag.experiments.problems import Spec, load
 from gflowdag.experiments.reproduce import EXPERIMENTS, run
 from gflowdag.experiments.results import Results
@@ -148,6 +151,47 @@ def test_a_posterior_that_cannot_be_read_is_a_row_with_an_error(tmp_path: Path) 
 
 def test_rows_that_an_experiment_does_not_have_run_nothing(tmp_path: Path) -> None:
     assert run(EXPERIMENTS["limitations"], tmp_path, quick=True, methods=["mc3"]).rows == []
+
+
+def test_new_fits_go_into_the_tables_of_a_page_and_its_other_rows_stay(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    small = ("small-graphs", "--quick", "--datasets", "1", "--page", page)
+    _reproduce(*small, "--methods", "exact,mc3", "--out", tmp_path / "first")
+    before = page.read_text(encoding="utf-8")
+    fresh = tmp_path / "second"
+    assert _reproduce("page", "--page", page, "--out", fresh, "--keep")[0] == 0
+    assert page.read_text(encoding="utf-8") == before
+
+    _reproduce(*small, "--methods", "bootstrap-ges,mc3", "--out", fresh, "--keep")
+    points = pd.read_csv(tmp_path / "page" / "small-graphs-points.csv")
+    assert list(points["method"].unique()) == ["exact", "mc3", "bootstrap-ges"]
+    assert (points.groupby("method").size() == 2 * 3 * 20).all()  # scalings, features, pairs
+    said = page.read_text(encoding="utf-8")
+    assert "*Quick size:* Exact posterior (2), MC3 (2), Bootstrap GES (2)." in said
+
+    _reproduce("page", "--page", page, "--out", fresh)
+    assert "Exact posterior" not in page.read_text(encoding="utf-8").split("## What was run")[1]
+
+
+@pytest.mark.parametrize("first", ["full", "quick"])
+def test_quick_and_full_rows_of_a_method_are_never_mixed(first: str) -> None:
+    fits = {
+        size: pd.DataFrame({"method": "mc3", "task": [f"s{seed}--mc3" for seed in seeds], "size": size})
+        for size, seeds in (("full", (0, 1)), ("quick", (1, 2)))
+    }
+    second = "quick" if first == "full" else "full"
+    tables = updated({"fits": fits[first]}, {"fits": fits[second]}, {"fits": ("method", "task")})
+    pd.testing.assert_frame_equal(tables["fits"], fits["full"])
+
+
+def test_the_page_of_the_documentation_is_what_its_tables_say(tmp_path: Path) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    shutil.copytree(docs / "reproduction", tmp_path / "reproduction")
+    write_page(tmp_path / "nothing", tmp_path / "reproduction.md", keep=True)
+    said = [folder / "reproduction.md" for folder in (docs, tmp_path)]
+    assert said[0].read_text(encoding="utf-8") == said[1].read_text(encoding="utf-8")
+    for table in (docs / "reproduction").glob("*.csv"):
+        assert table.read_bytes() == (tmp_path / "reproduction" / table.name).read_bytes()
 
 
 def test_an_unknown_experiment_or_row_is_refused_with_the_choices() -> None:

@@ -23,11 +23,13 @@ def run_experiments(
     scheduler: str | None = None,
     together: bool = False,
     page: Path | None = None,
+    keep: bool = False,
     verbose: bool = True,
 ) -> bool:
     """Run an experiment, or all; whether no row is missing.
 
-    See `reproduce.run` for the arguments; with `together`, `reproduce.run_together` comes first.
+    See `reproduce.run` and `page.write_page` for the arguments; with `together`, `reproduce.run_together`
+    comes first.
     """
     faults: list[str] = []
     experiments, shown = chosen_experiments(name), verbose and sys.stderr.isatty()
@@ -42,7 +44,7 @@ def run_experiments(
         if verbose:
             print(f"\n{experiment.title} ({'quick' if quick else 'full'} size)")
             print("\n".join(shown_row(row) for row in outcome.rows))
-    path = write_page(out, page or out / "reproduction.md")
+    path = write_page(out, page or out / "reproduction.md", keep=keep)
     if verbose:
         print(f"\nPage: {path}")
     for fault in dict.fromkeys(faults):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ class Experiment(NamedTuple):
     problems: Callable[[bool, int | None], list[Spec]]  # (quick, number of data sets or None)
     methods: tuple[str, ...]
     reference: str  # the method that others are measured against
-    tables: Callable[[Results], Tables]  # tidy, each a CSV file
-    figures: Callable[[Results, Tables, Path], list[Path]]  # drawn into a folder
+    tables: Callable[[Results], Tables]  # tidy, each a CSV file; the one named after the study has its fits
+    keys: Mapping[
+        str, tuple[str, ...]
+    ]  # of each table, the columns whose values are computed and kept together
+    figures: Callable[[Tables, Path], list[Path]]  # drawn into a folder
     section: Callable[[Tables], str]  # Markdown

@@ -48,9 +48,8 @@ def tables(results: Results) -> Tables:
     return {} if judged.empty else {"limitations": judged}
 
 
-def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
+def draw(tables: Tables, folder: Path) -> list[Path]:
     """Quality against the number of rows."""
-    del results
     if not tables:
         return []
     fits = tables["limitations"]
@@ -125,6 +124,7 @@ EXPERIMENT = Experiment(
     methods=METHODS,
     reference="exact",
     tables=tables,
+    keys={STUDY: ("method", "task")},
     figures=draw,
     section=section,
 )

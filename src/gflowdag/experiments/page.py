@@ -1,4 +1,4 @@
-"""The page that sets the paper's numbers beside ours, generated from the stored fits."""
+"""The page that sets the paper's numbers beside ours, generated from tables of the stored fits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import pandas as pd
 from gflowdag.experiments import findings
 from gflowdag.experiments.claims import claims_table
 from gflowdag.experiments.experiment import Experiment, Tables
+from gflowdag.experiments.kept import updated
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.reproduce import EXPERIMENTS
 from gflowdag.experiments.results import SIZES, Results
 from gflowdag.experiments.tables import (
     Frame,
+    as_runs,
+    combined,
     earlier_versions,
     label,
     markdown,
+    read_csv,
     was_cut_short,
     write_csv,
 )
@@ -32,12 +36,14 @@ with this library, with the paper's numbers beside ours. One command each:
 
     gflowdag reproduce EXPERIMENT [--quick] [--methods NAME,NAME] [--datasets N]
         [--budget SECONDS] [--out FOLDER] [--jobs N] [--scheduler tcp://HOST:8786] [--together]
+        [--page FILE] [--keep]
 
 where `EXPERIMENT` is `small-graphs`, `lingauss20`, `lingauss50`, `sachs`, `sachs-coverage`,
 `sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it was; fits from other
 machines are merged by copying their files into the folder. The training of edge-wise networks of many
 variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any DAG-GFlowNet, and a
-fit that has had more time is kept.
+fit that has had more time is kept. With `--keep` new fits go into the tables of a page that is there already
+(`--page`), and its other rows stay: the fits behind them are not needed for that.
 
 The last column of a table of results says what was run for each line: `full` or `quick` settings, on how many
 data sets, and the median seconds of one fit; smaller tables beside it are of the same fits. **Quick rows show
@@ -49,39 +55,59 @@ exact posterior. A method can be good at the first by being bad at the second (f
 """
 
 
-def write_page(out: Path, path: Path) -> Path:
+def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
     """Write the page, and its CSV files and figures into a folder of the same name beside it.
 
     Args:
         out: folder of the studies.
         path: the Markdown file.
+        keep: leave those rows of the CSV files that are there which no fits under `out` replace.
     """
     results = Results(out)
     assets = path.parent / path.stem
     tables: Tables = {}
+    runs: dict[str, Frame] = {}  # by study: experiments may share one
     sections = []
     for experiment in EXPERIMENTS.values():
-        own = experiment.tables(results)
-        for name, table in own.items():
-            write_csv(table, assets / f"{name}.csv")
-        drawn = experiment.figures(results, own, assets)
+        own = _tables(experiment, results, assets, keep)
+        drawn = experiment.figures(own, assets)
         tables |= own
-        sections.append(_section(experiment, own, drawn, path, results))
+        if experiment.study in tables:
+            runs[experiment.study] = as_runs(tables[experiment.study]).assign(study=experiment.study)
+        fits = runs.get(experiment.study, pd.DataFrame())
+        sections.append(_section(experiment, own, fits, drawn, path, results))
+    all_runs = pd.concat(runs.values(), ignore_index=True) if runs else pd.DataFrame()
     parts = [
-        _HEAD + _changes(results),
+        _HEAD + _changes(all_runs),
         "## Claims\n\n" + markdown(claims_table(tables)),
         "## Three findings about reading these numbers\n\n" + findings.text(tables),
         *sections,
-        "## What was run\n\n" + _circumstances(results),
+        "## What was run\n\n" + _circumstances(all_runs),
     ]
     with atomic_write(path) as stream:
         stream.write("\n\n".join(part.strip() for part in parts) + "\n")
     return path
 
 
-def _section(experiment: Experiment, own: Tables, drawn: list[Path], path: Path, results: Results) -> str:
+def _tables(experiment: Experiment, results: Results, assets: Path, keep: bool) -> Tables:
+    """The tables of an experiment as their files hold them, which have been brought up to date."""
+    files = {name: assets / f"{name}.csv" for name in experiment.keys}
+    for name, table in updated(
+        _read(files) if keep else {}, experiment.tables(results), experiment.keys
+    ).items():
+        files[name].unlink(missing_ok=True) if table.empty else write_csv(table, files[name])
+    return _read(files)
+
+
+def _read(files: dict[str, Path]) -> Tables:
+    return {name: read_csv(file) for name, file in files.items() if file.exists()}
+
+
+def _section(
+    experiment: Experiment, own: Tables, runs: Frame, drawn: list[Path], path: Path, results: Results
+) -> str:
     parts = [f"## {experiment.title}", f"`gflowdag reproduce {experiment.name}`"]
-    parts += [_sizes(experiment, results), experiment.section(own)]
+    parts += [_sizes(experiment, runs), experiment.section(own)]
     failures = _failures(experiment, results)
     if failures:
         parts.append("Rows that could not be computed:\n\n" + markdown(failures))
@@ -92,10 +118,10 @@ def _section(experiment: Experiment, own: Tables, drawn: list[Path], path: Path,
     return "\n\n".join(parts)
 
 
-def _sizes(experiment: Experiment, results: Results) -> str:
+def _sizes(experiment: Experiment, runs: Frame) -> str:
     """Which rows were run at which size, on how many of the problems of the full experiment."""
-    fits, planned = results.successes(experiment.study), len(experiment.problems(False, None))
-    groups = {} if fits.empty else dict(list(fits.groupby(["size", "method"])))
+    planned = len(experiment.problems(False, None))
+    groups = {} if runs.empty else dict(list(runs.groupby(["size", "method"])))
     sentences = []
     for size in SIZES:
         rows = [_count(groups[size, method]) for method in experiment.methods if (size, method) in groups]
@@ -109,13 +135,13 @@ def _sizes(experiment: Experiment, results: Results) -> str:
     return f"Fits of each row, by default {planned} at full size. " + " ".join(sentences)
 
 
-def _count(fits: Frame) -> str:
+def _count(runs: Frame) -> str:
     """The fits of one row, where the clock ended their training, and versions that are not today's."""
-    notes = [str(len(fits))]
-    if was_cut_short(fits):
-        notes.append(f"cut short at {fits['iterations'].median():,.0f} iterations")
-    notes += [f"version {version}" for version in earlier_versions(fits)]
-    return f"{label(fits['method'].iloc[0])} ({', '.join(notes)})"
+    notes = [str(runs["fits"].sum())]
+    if was_cut_short(runs):
+        notes.append(f"cut short at {runs['iterations'].median():,.0f} iterations")
+    notes += [f"version {version}" for version in earlier_versions(runs)]
+    return f"{label(runs['method'].iloc[0])} ({', '.join(notes)})"
 
 
 def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
@@ -129,19 +155,10 @@ def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def _all_fits(results: Results) -> Frame:
-    """The successful fits of all studies, with their `study`; empty if there are none."""
-    studies = dict.fromkeys(experiment.study for experiment in EXPERIMENTS.values())
-    fits = [results.successes(study).assign(study=study) for study in studies]
-    fits = [table for table in fits if len(table)]
-    return pd.concat(fits, ignore_index=True) if fits else pd.DataFrame()
-
-
-def _changes(results: Results) -> str:
+def _changes(runs: Frame) -> str:
     """What is different about the fits of earlier versions, where there are any."""
-    table = _all_fits(results)
     sentences = []
-    for name, fits in [] if table.empty else table.groupby("method", sort=False):
+    for name, fits in [] if runs.empty else runs.groupby("method", sort=False):
         change = METHODS[str(name)].change
         if change is not None and earlier_versions(fits):
             sentences.append(
@@ -151,28 +168,25 @@ def _changes(results: Results) -> str:
     return "".join(f"\n{sentence}\n" for sentence in sentences)
 
 
-def _circumstances(results: Results) -> str:
-    studies = list(dict.fromkeys(experiment.study for experiment in EXPERIMENTS.values()))
-    table = _all_fits(results)
-    if table.empty:
+def _circumstances(runs: Frame) -> str:
+    if runs.empty:
         return markdown([])
     rows = []
-    for (study, method, size), part in table.groupby(["study", "method", "size"], sort=False):
+    for (study, _, size), part in runs.groupby(["study", "method", "size"], sort=False):
+        run = combined(part)
         rows.append(
             {
                 "study": study,
-                "method": label(str(method)),
+                "method": label(run["method"]),
                 "size": size,
-                "settings beside the defaults": "; ".join(dict.fromkeys(part["options"])),
-                "seeds": _seeds(part["seed"]),
-                "fits": len(part),
-                "seconds of a fit": f"{part['seconds'].min():.1f}–{part['seconds'].max():.1f}",
-                "device": ", ".join(dict.fromkeys(part["device"])),
-                "commit": ", ".join(dict.fromkeys(part["commit"])),
+                "settings beside the defaults": run["options"],
+                "seeds": _span(run["seed_low"], run["seed_high"]),
+                "fits": run["fits"],
+                "seconds of a fit": f"{run['seconds_low']:.1f}–{run['seconds_high']:.1f}",
+                "device": run["device"],
+                "commit": run["commit"],
             }
         )
-    order = {label(name): rank for rank, name in enumerate(METHODS)}
-    rows.sort(key=lambda row: (studies.index(row["study"]), order[row["method"]]))
     return (
         "Seconds are those of the fit, compilation included, or its share of those of a stack. Devices and "
         "cores were shared with other fits, so that seconds are no measure of speed. A `+` behind a commit "
@@ -180,6 +194,5 @@ def _circumstances(results: Results) -> str:
     )
 
 
-def _seeds(seeds: Frame) -> str:
-    values = sorted({int(seed) for seed in seeds})
-    return str(values[0]) if len(values) == 1 else f"{values[0]}–{values[-1]}"
+def _span(low: float, high: float) -> str:
+    return f"{low:.0f}" if low == high else f"{low:.0f}–{high:.0f}"

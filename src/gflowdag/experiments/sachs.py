@@ -71,6 +71,10 @@ def _recovery_tables(results: Results, study: str) -> Tables:
     return {study: pd.DataFrame(rows), f"{study}-random-orders": pd.DataFrame(shuffled)}
 
 
+def _recovery_keys(study: str) -> dict[str, tuple[str, ...]]:
+    return {study: ("method", "task"), f"{study}-random-orders": ("problem",)}
+
+
 def _random_orders(results: Results, study: str) -> Iterator[dict[str, Any]]:
     """How the exact posterior compares with the graph in random wrong orders, for each data set."""
     fits = results.successes(study)
@@ -212,7 +216,7 @@ def table_coverage(results: Results) -> Tables:
         table = class_coverage(posterior)
         table["class_size"] = table["class_size"].astype(float)
         table.insert(0, "method", fit["method"])
-        known = {name: fit.get(name) for name in ("size", "iterations", "version")}
+        known = {name: fit.get(name) for name in ("size", "num_variables", "iterations", "version")}
         classes.append(table.assign(**known))
         size, p_value = evenness(posterior)
         even.append(
@@ -225,18 +229,20 @@ def table_coverage(results: Results) -> Tables:
     return {"sachs-coverage": pd.concat(classes, ignore_index=True), "sachs-classes": pd.DataFrame(even)}
 
 
-def draw_coverage(results: Results, tables: Tables, folder: Path) -> list[Path]:
+def draw_coverage(tables: Tables, folder: Path) -> list[Path]:
     """Figure 5: linear, MCMC and GFlowNets. Figure 8: logarithmic, all."""
     if not tables:
         return []
-    fits = results.successes(CONTINUOUS)
-    posteriors = {fit["method"]: results.posterior(CONTINUOUS, fit) for fit in fits.to_dict(orient="records")}
+    fits, classes = (
+        tables["sachs-classes"],
+        dict(list(tables["sachs-coverage"].groupby("method", sort=False))),
+    )
     paths = []
     for number, chosen, logarithmic in (("5", _FEW, False), ("8", METHODS, True)):
-        shown_here = {name: posterior for name, posterior in posteriors.items() if name in chosen}
+        shown_here = {name: part for name, part in classes.items() if name in chosen}
         if shown_here:
             figure, axes = figures.panels(1, 1, width=8, height=4.5)
-            named = {drawn_label(name, fits): posterior for name, posterior in shown_here.items()}
+            named = {drawn_label(name, fits): part for name, part in shown_here.items()}
             with figures.colours_of(shown_here):  # edges are coloured when the figure is drawn
                 plot.class_coverage(named, log=logarithmic, ax=axes[0, 0])
                 paths.append(figures.save(figure, folder / f"sachs-coverage-figure{number}.png"))
@@ -272,8 +278,8 @@ def section_coverage(tables: Tables) -> str:
     )
 
 
-def _no_figures(results: Results, tables: Tables, folder: Path) -> list[Path]:
-    del results, tables, folder
+def _no_figures(tables: Tables, folder: Path) -> list[Path]:
+    del tables, folder
     return []
 
 
@@ -304,6 +310,7 @@ EXPERIMENTS = (
         methods=METHODS,
         reference="exact",
         tables=table_continuous,
+        keys=_recovery_keys(CONTINUOUS),
         figures=_no_figures,
         section=section_continuous,
     ),
@@ -315,6 +322,7 @@ EXPERIMENTS = (
         methods=METHODS,
         reference="exact",
         tables=table_coverage,
+        keys={"sachs-coverage": ("method",), "sachs-classes": ("method",)},
         figures=draw_coverage,
         section=section_coverage,
     ),
@@ -326,6 +334,7 @@ EXPERIMENTS = (
         methods=WITH_INTERVENTIONS,
         reference="exact",
         tables=table_interventional,
+        keys=_recovery_keys(INTERVENTIONAL),
         figures=_no_figures,
         section=section_interventional,
     ),

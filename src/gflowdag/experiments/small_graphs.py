@@ -14,7 +14,7 @@ from gflowdag.experiments.judge import sampled
 from gflowdag.experiments.methods import OF_THE_PAPER, OURS
 from gflowdag.experiments.problems import Spec
 from gflowdag.experiments.results import Results
-from gflowdag.experiments.tables import Frame, drawn_label, label, markdown, size_of
+from gflowdag.experiments.tables import Frame, as_runs, combined, drawn_label, label, markdown, size_of
 from gflowdag.posterior import Posterior
 
 STUDY = "small-graphs"
@@ -73,27 +73,25 @@ def _correlations(points: Frame, fits: Frame) -> Frame:
             part = group[group["feature"] == feature]
             row[f"{feature}_r"] = np.corrcoef(part["exact"], part["estimate"])[0, 1]
             row[f"{feature}_max_error"] = (part["exact"] - part["estimate"]).abs().max()
-        row |= {name: mine[name].median() for name in ("ess", "iterations", "num_variables") if name in mine}
-        row |= {"version": mine["version"].min()}
+        if "ess" in mine:
+            row["ess"] = mine["ess"].median()
         if "cyclic_fraction" in mine:
             row["cyclic_fraction"] = mine["cyclic_fraction"].mean()
-        rows.append(row | {"size": mine["size"].iloc[0], "run": size_of(mine)})
+        rows.append(row | combined(as_runs(mine)) | {"run": size_of(mine)})
     return pd.DataFrame(rows)
 
 
-def draw(results: Results, tables: Tables, folder: Path) -> list[Path]:
+def draw(tables: Tables, folder: Path) -> list[Path]:
     """Three scatter plots for each GFlowNet, both scalings together."""
     if not tables:
         return []
-    fits = results.successes(STUDY)
+    points, fits = tables["small-graphs-points"], tables[STUDY]
     methods = [method for method in _DRAWN if (fits["method"] == method).any()]
     figure, axes = figures.panels(max(len(methods), 1), len(FEATURES))
     for line, method in zip(axes, methods, strict=False):
-        rows = fits[fits["method"] == method].to_dict(orient="records")
-        estimates = [sampled(results.posterior(STUDY, row)) for row in rows]
-        exact = [results.all_graphs(row) for row in rows]
         for cell, (feature, words) in zip(line, FEATURES.items(), strict=True):
-            plot.against_exact(estimates, exact, feature=feature, ax=cell)  # type: ignore[arg-type]
+            part = points[(points["method"] == method) & (points["feature"] == feature)]
+            plot.agreement(part["exact"], part["estimate"], label=f"estimate, {words}", ax=cell)
             cell.set_title(f"{drawn_label(method, fits)}\n{words}", fontsize=9)
     return [figures.save(figure, folder / "small-graphs.png")]
 
@@ -136,6 +134,7 @@ EXPERIMENT = Experiment(
     methods=("exact", *OF_THE_PAPER, *OURS),
     reference="exact",
     tables=tables,
+    keys={"small-graphs-points": ("method", "scaling"), STUDY: ("method", "scaling")},
     figures=draw,
     section=section,
 )

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pandas as pd
+
 from gflowdag.experiments.methods import METHODS, is_outdated, planned_iterations
 from gflowdag.files import atomic_write
 from gflowdag.wording import counted
@@ -14,11 +16,45 @@ from gflowdag.wording import counted
 Frame: TypeAlias = Any
 """A pandas DataFrame; under pandas' own annotations most ways to index one are errors."""
 
+_TEXT = ("options", "device", "commit", "version", "data_sha256")  # columns that may look like numbers
+
 
 def write_csv(table: Frame, path: Path) -> None:
     """Write a table, without its index."""
     with atomic_write(path) as stream:
         table.to_csv(stream, index=False, float_format="%.10g")
+
+
+def read_csv(path: Path) -> Frame:
+    """A table that `write_csv` wrote."""
+    return pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str))
+
+
+def as_runs(fits: Frame) -> Frame:
+    """Fits as runs of one fit each; a table of runs stays what it is.
+
+    A run is a number of `fits`, with `seed` and `seconds` of the least (`_low`) and the most (`_high`).
+    """
+    if "fits" in fits:
+        return fits
+    fits = fits.drop_duplicates("task")
+    ends = {f"{name}_{end}": fits[name] for name in ("seed", "seconds") for end in ("low", "high")}
+    return fits.assign(fits=1, **ends)
+
+
+def combined(runs: Frame) -> dict[str, Any]:
+    """Runs of one method and size as one."""
+    row: dict[str, Any] = {"method": runs["method"].iloc[0], "size": runs["size"].iloc[0]}
+    row["fits"] = int(runs["fits"].sum())
+    for name in ("seed", "seconds"):
+        row |= {f"{name}_low": runs[f"{name}_low"].min(), f"{name}_high": runs[f"{name}_high"].max()}
+    row |= {name: runs[name].median() for name in ("num_variables", "iterations") if name in runs}
+    row["version"] = runs["version"].min()
+    separator = {"options": "; "}
+    for name in ("options", "device", "commit"):
+        parts = [part for text in runs[name] for part in str(text).split(separator.get(name, ", "))]
+        row[name] = separator.get(name, ", ").join(dict.fromkeys(parts))
+    return row
 
 
 def markdown(rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None = None) -> str:
