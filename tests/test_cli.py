@@ -17,12 +17,15 @@ from typer.testing import CliRunner
 from gflowdag import __version__, answers, commands, runs
 from gflowdag.cli import app
 from gflowdag.errors import GFlowDAGError
+from gflowdag.estimators import estimator_class
 from gflowdag.posterior import Posterior
 
 
-def gflowdag(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def gflowdag(
+    *arguments: str | Path, folder: Path | None = None, columns: int = 100
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gflowdag", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "100"}
+    environment = {**os.environ, "COLUMNS": str(columns)}
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=120)
 
 
@@ -153,6 +156,25 @@ def test_compare_writes_one_report_of_all_methods(table: Path, tmp_path: Path) -
     assert '<th scope="row">auto</th>' in html
 
 
+@pytest.mark.parametrize("how", ["--quiet", "--json"])
+def test_compare_tells_what_failed_however_it_is_called(how: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.choice(["u", "v"], (40, 3)), columns=list("abc")).to_csv(tmp_path / "t.csv", index=False)
+    answer = gflowdag("compare", "t.csv", "--methods", "exact,bcd-nets", how, folder=tmp_path)
+    assert answer.returncode == 1
+    assert "bcd-nets failed: " in answer.stderr
+    if how == "--json":
+        exact, failed = json.loads(answer.stdout, parse_constant=pytest.fail)  # NaN is not JSON
+        assert failed["failure"] in answer.stderr
+        assert failed["log_evidence"] is None
+        assert exact["failure"] is None
+    else:
+        assert not answer.stdout
+    none = gflowdag("compare", "t.csv", "--methods", "bcd-nets", how, folder=tmp_path)
+    assert none.returncode == 1
+    assert "bcd-nets failed: " in none.stderr
+
+
 def test_a_cyclic_truth_is_refused_by_its_edges(table: Path, tmp_path: Path) -> None:
     truth = tmp_path / "truth.csv"
     truth.write_text("source,target\nX1,X2\nX2,X3\nX3,X1\nX1,X4\n")
@@ -180,6 +202,62 @@ def test_options_that_a_method_lacks_are_refused(table: Path, tmp_path: Path) ->
     assert answer.returncode == 2
     assert "--iterations does not apply" in answer.stderr
     assert "choose one of" in gflowdag("fit", table, "--method", "oracle").stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("exat", "exact"), ("MC3", "mc3"), ("dag_gflownet", "dag-gflownet"), ("DiBS", "dibs")],
+)
+def test_a_misspelt_method_is_answered_with_the_right_one(typed: str, meant: str) -> None:
+    with pytest.raises(GFlowDAGError, match=rf"did you mean {meant}\?"):
+        estimator_class(typed)
+
+
+def test_a_narrow_terminal_shows_every_method_by_its_whole_name(table: Path) -> None:
+    lines = gflowdag("check", table, columns=40).stdout.splitlines()
+    names = [line.split()[0] for line in lines if line and not line.startswith(" ")]
+    assert {"bootstrap-ges", "bootstrap-pc", "order-gflownet"} <= set(names)
+
+
+def test_the_list_of_data_sets_promises_only_downloads_that_exist() -> None:
+    text = gflowdag("datasets", columns=200).stdout
+    told = {line.split()[0]: line for line in text.splitlines()}
+    assert "or downloaded" in told["sachs-interventional"]
+    for name in ("asia-5000", "gaussian-test"):
+        assert "downloaded" not in told[name]
+        assert "once you have made it" in told[name]
+    assert told["alarm"].rstrip().endswith("of 37 variables")
+
+
+def test_an_export_with_an_unknown_ending_is_refused(run: Path, tmp_path: Path) -> None:
+    answer = gflowdag("export", run, "--to", tmp_path / "x.png")
+    assert answer.returncode == 2
+    assert ".csv, .graphml, .dot, .json" in answer.stderr
+    assert not (tmp_path / "x.png").exists()
+    assert gflowdag("export", run, "--to", tmp_path / "x.png", "--format", "csv").returncode == 0
+
+
+def test_a_table_of_which_every_column_is_dropped_is_refused_in_a_sentence(table: Path) -> None:
+    with pytest.raises(GFlowDAGError, match="--drop names every column"):
+        commands.load_table(str(table), drop=["X1,X2", "X3,X4"])
+
+
+def test_a_run_is_resumed_with_its_settings_or_told_which_differ(run: Path, table: Path) -> None:
+    answer = gflowdag("fit", table, "--out", run, "--samples", "60", "--seed", "2", "--resume")
+    assert answer.returncode == 2
+    assert "samples was 50, not 60, seed was 0, not 2; resume" in answer.stderr
+
+
+def test_a_run_that_is_not_there_is_begun_and_not_in_silence(table: Path, tmp_path: Path) -> None:
+    command = ("fit", table, "--out", tmp_path / "new", "--samples", "5", "--resume")
+    begun = gflowdag(*command)
+    assert begun.returncode == 0
+    assert "it starts anew" in begun.stderr
+    assert not gflowdag(*command).stderr
+
+
+def test_a_pipe_is_told_of_no_progress(table: Path, tmp_path: Path) -> None:
+    assert not gflowdag("fit", table, "--out", tmp_path / "run", "--samples", "5").stderr
 
 
 @pytest.mark.parametrize(

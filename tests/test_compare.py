@@ -11,6 +11,8 @@ import pytest
 from rich.console import Console
 
 import gflowdag as gd
+from gflowdag import commands
+from gflowdag.console import print_comparison
 from gflowdag.data import Knowledge
 from gflowdag.errors import DataError
 
@@ -55,6 +57,9 @@ def test_each_method_is_measured_against_truth_and_exact_posterior(comparison):
 def test_a_method_that_fails_is_named_and_does_not_stop_the_others(comparison):
     assert comparison.table().loc["refuses", "verdict"] == "failed"
     assert "num_bootstraps" in comparison.failures["refuses"]
+    assert comparison.table().loc["refuses", "failure"] == comparison.failures["refuses"]
+    assert repr(comparison).endswith("exact: exact, refuses: failed>")
+    assert "num_bootstraps" in comparison._repr_html_()
 
 
 def test_the_printed_table_has_every_method_and_reason(comparison):
@@ -74,10 +79,34 @@ def test_names_and_verdicts_stay_whole_in_a_narrow_terminal(comparison):
     assert "not converged" in line
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_figures_stay_whole_at_every_width_and_what_is_missing_is_named(width):
+    figures = {"edges": 17.25, "shd": 21.75, "auroc": 0.812, "max_error": 0.031, "log_evidence": -10709.47}
+    figures |= {"ess": 0.412, "pareto_k": 0.33, "r_hat": 1.012, "verdict": "trusted", "seconds": 1234.5}
+    table = pd.DataFrame([figures], index=["order-gflownet"])
+    stream = io.StringIO()
+    print_comparison(table, Console(file=stream, width=width), rest="--json")
+    row = next(line for line in stream.getvalue().splitlines() if line.startswith("order-gflownet")).split()
+    words = " ".join(stream.getvalue().split())
+    left_out = words.partition("without ")[2].partition(":")[0].split(", ")
+    for name, value in figures.items():
+        assert (str(value) in row) != (name.replace("_", " ") in left_out)
+    assert ("--json has all" in words) == (width < 100)
+    assert max(map(len, stream.getvalue().splitlines())) <= width
+
+
+def test_the_comparison_is_there_by_name_and_its_module_leaves_the_function_alone(comparison):
+    import gflowdag.comparison
+
+    assert isinstance(comparison, gd.Comparison)
+    assert gd.compare is gflowdag.comparison.compare
+
+
 def test_the_exact_posterior_leads_the_report(comparison, tmp_path):
     html = comparison.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Answered by exact" in html
     assert "mc3" in html
+    assert "num_bootstraps" in html
 
 
 def test_plots_have_a_panel_for_each_method_and_one_for_the_truth(comparison):
@@ -121,3 +150,29 @@ def test_methods_without_names_are_refused(table):
 def test_estimators_without_data_are_refused():
     with pytest.raises(DataError, match="data"):
         gd.compare({"mc3": gd.MC3()})
+
+
+def test_what_is_no_method_is_refused(table):
+    for wrong in (gd.MC3, "mc3", None):
+        with pytest.raises(DataError, match="neither a posterior nor an estimator"):
+            gd.compare({"wrong": wrong}, data=table)
+
+
+def test_a_truth_is_read_once_and_before_the_work(table):
+    post = gd.fit(table, method="exact", num_samples=50)
+    edges = [(table.columns[0], table.columns[1]), (table.columns[1], table.columns[2])]
+    rows = gd.compare({"one": post, "two": post}, truth=iter(edges)).table()
+    assert rows.loc["one", "shd"] == rows.loc["two", "shd"]
+    assert rows["auroc"].notna().all()
+    broken = gd.MC3(num_chains=-1)  # would be among the failures, had it been tried
+    with pytest.raises(DataError, match="unknown variables: nobody"):
+        gd.compare({"mc3": broken}, data=table, truth=[("nobody", table.columns[0])])
+
+
+@pytest.mark.parametrize(("columns", "first"), [(20, "exact"), (21, "order-mcmc")])
+def test_the_methods_compared_by_default_can_take_the_table(columns: int, first: str, monkeypatch):
+    asked = {}
+    monkeypatch.setattr("gflowdag.comparison.compare", lambda methods, **_: asked.update(methods))
+    data = gd.Dataset.from_array(np.random.default_rng(0).normal(size=(50, columns)))
+    commands.run_comparison(data, methods=None, truth=None, samples=1, seed=0, verbose=False)
+    assert list(asked) == [first, "mc3"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
@@ -24,24 +23,48 @@ _LAZY = {
     "BootstrapPC": "gflowdag.estimators",
     "DiBS": "gflowdag.estimators",
     "BCDNets": "gflowdag.estimators",
-    "compare": "gflowdag.compare",
+    "compare": "gflowdag.comparison",
+    "Comparison": "gflowdag.comparison",
     "total_effects": "gflowdag.effects",
 }
 _MODULES = {"metrics": "gflowdag.metrics", "simulate": "gflowdag.data.simulate", "plot": "gflowdag.plot"}
 
-__all__ = sorted([*_LAZY, *_MODULES, "__version__"])
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from gflowdag import metrics as metrics
+    from gflowdag import plot as plot
+    from gflowdag.comparison import Comparison as Comparison
+    from gflowdag.comparison import compare as compare
+    from gflowdag.data import Dataset as Dataset
+    from gflowdag.data import Knowledge as Knowledge
+    from gflowdag.data import load_dataset as load_dataset
+    from gflowdag.data import simulate as simulate
+    from gflowdag.effects import total_effects as total_effects
+    from gflowdag.estimators import MC3 as MC3
+    from gflowdag.estimators import BCDNets as BCDNets
+    from gflowdag.estimators import BootstrapGES as BootstrapGES
+    from gflowdag.estimators import BootstrapPC as BootstrapPC
+    from gflowdag.estimators import DAGGFlowNet as DAGGFlowNet
+    from gflowdag.estimators import DiBS as DiBS
+    from gflowdag.estimators import ExactPosterior as ExactPosterior
+    from gflowdag.estimators import Gadget as Gadget
+    from gflowdag.estimators import OrderGFlowNet as OrderGFlowNet
+    from gflowdag.estimators import OrderMCMC as OrderMCMC
+    from gflowdag.estimators import fit as fit
+    from gflowdag.posterior import Posterior as Posterior
+else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
+    import importlib
 
+    __all__ = sorted([*_LAZY, *_MODULES, "__version__"])
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value = importlib.import_module(_MODULES[name])
-    elif name in _LAZY:
-        value = getattr(importlib.import_module(_LAZY[name]), name)
-    else:
-        raise AttributeError(f"module 'gflowdag' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    def __getattr__(name):
+        if name in _MODULES:
+            value = importlib.import_module(_MODULES[name])
+        elif name in _LAZY:
+            value = getattr(importlib.import_module(_LAZY[name]), name)
+        else:
+            raise AttributeError(f"module 'gflowdag' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__():
+        return __all__

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.graph.features import markov_blanket_features, path_features
-from gflowdag.posterior import Posterior
+from gflowdag.posterior import ROUNDING, Posterior
 from gflowdag.wording import unknown_name
 
 
@@ -40,21 +39,17 @@ def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.n
     if question == "edge":
         return "→", posterior.edge_probabilities().to_numpy(), posterior.edge_errors()
     if question == "path":
-        p = posterior.path_probabilities().to_numpy()
-        exact = posterior.path_marginals is not None
-        return (
-            "⇝",
-            p,
-            np.zeros_like(p) if exact else posterior.standard_errors(path_features(posterior.samples)),
-        )
-    error = posterior.standard_errors(markov_blanket_features(posterior.samples))
-    return "in the Markov blanket of", posterior.markov_blanket_probabilities().to_numpy(), error
+        return "⇝", posterior.path_probabilities().to_numpy(), posterior.path_errors()
+    blankets = posterior.markov_blanket_probabilities().to_numpy()
+    return "in the Markov blanket of", blankets, posterior.markov_blanket_errors()
 
 
 def export_text(posterior: Posterior, format: str, threshold: float) -> str:
     """Edge probabilities as `csv`, `graphml`, `dot` or `json`."""
     graph = posterior.to_networkx()
-    graph.remove_edges_from([(a, b) for a, b, p in graph.edges(data="probability") if p < threshold])
+    graph.remove_edges_from(
+        [(a, b) for a, b, p in graph.edges(data="probability") if p < threshold - ROUNDING]
+    )
     edges = sorted(graph.edges(data="probability"), key=lambda edge: -edge[2])
     if format == "csv":
         return pd.DataFrame(edges, columns=["source", "target", "probability"]).to_csv(index=False)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gflowdag import __version__
-from gflowdag.data import Dataset
+from gflowdag.data import Dataset, Knowledge
 from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.wording import counted
 
@@ -22,8 +22,6 @@ _MAX_COLUMNS = 20  # of the table that `check` lists
 
 def describe(data: Dataset) -> dict[str, Any]:
     """What a table holds and what each method would do and cost on it."""
-    from gflowdag.estimators.cost import estimate_costs
-
     columns = []
     for index, name in enumerate(data.names):
         levels = data.levels[index]
@@ -40,13 +38,23 @@ def describe(data: Dataset) -> dict[str, Any]:
         "variables": data.num_variables,
         "columns": columns,
         "notes": list(data.notes),
-        "methods": estimate_costs(
-            data.num_variables,
-            data.num_rows,
-            discrete=data.is_discrete,
-            intervened=data.intervened is not None,
-        ),
+        "methods": method_costs(data),
     }
+
+
+def method_costs(data: Dataset) -> list[dict[str, Any]]:
+    """`estimate_costs` of a table."""
+    from gflowdag.estimators.cost import estimate_costs
+
+    knowledge = (data.knowledge or Knowledge()).resolve(data.names)
+    return estimate_costs(
+        data.num_variables,
+        data.num_rows,
+        discrete=data.is_discrete,
+        intervened=data.intervened is not None,
+        known_edges=knowledge.forbidden.sum() > data.num_variables,  # the diagonal; required ones: the reverse
+        limited_parents=knowledge.max_parents is not None,
+    )
 
 
 def print_description(facts: dict[str, Any], console: Console) -> None:
@@ -64,7 +72,8 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
     console.print(
         "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
-        "a GPU trains faster, and --budget sets an end.\n"
+        "a GPU trains faster. --budget sets an end to the training of auto, order-gflownet and dag-gflownet; "
+        "what comes before and after it takes its time on top.\n"
         f"gflowdag fit starts with {first}; --method chooses another.",
         style="dim",
     )
@@ -74,8 +83,8 @@ def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Con
     """Print the columns of a table that hold anything."""
     titles = {field: title for field, title in titles.items() if any(row[field] for row in rows)}
     grid = Table(box=None, header_style="bold", pad_edge=False)
-    for title in titles.values():
-        grid.add_column(title)
+    for field, title in titles.items():
+        grid.add_column(title, no_wrap=field == "method", overflow="fold")
     for row in rows:
         grid.add_row(*(escape(str(row[field] or "")) for field in titles))
     console.print()
@@ -86,7 +95,7 @@ def examine_machine() -> dict[str, str]:
     """Versions, devices, optional packages and the data folder."""
     import jax
 
-    extras = {"baselines": "causallearn", "gadget": "sumu", "dask": "distributed"}
+    extras = {"baselines": "causallearn", "gadget": "sumu", "dask": "distributed", "notebook": "ipywidgets"}
     found = [
         f"{extra} {'yes' if importlib.util.find_spec(module) else 'no'}" for extra, module in extras.items()
     ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -51,6 +53,7 @@ app = typer.Typer(
 )
 
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE)
 _OUT_OF_MEMORY = (
     "not enough memory: see `gflowdag check` for what each method needs, or ask for fewer --samples"
 )
@@ -112,7 +115,9 @@ def fit(
     truth: Truth = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
     seed: Seed = 0,
-    budget: Annotated[str | None, typer.Option(help="Time to train: 90s, 10m, 1h.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Time to train: 90s, 10m, 1h. Preparation and sampling come on top.")
+    ] = None,
     iterations: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
     ] = None,
@@ -135,7 +140,7 @@ def fit(
     The folder holds the answer (posterior.npz), a report to open in a browser (report.html), and what is
     needed to do it again.
     """
-    from gflowdag import commands
+    from gflowdag import commands, runs
 
     several = any(option is not None for option in (coordinator, processes, process_id))
     leads = not several or commands.join_processes(coordinator, processes, process_id)
@@ -164,6 +169,8 @@ def fit(
         "deterministic": deterministic,
         "command": _command(),
     }
+    if resume and out is not None and leads and not quiet and not runs.holds_work(out):
+        _complain(f"there is no run in {out} to go on with yet: it starts anew")
     posterior, run = commands.run_fit(
         config, out=out, truth=truth, resume=resume, verbose=leads and not (quiet or json)
     )
@@ -222,7 +229,12 @@ for about_runs in (cli_runs.query, cli_runs.export, cli_runs.report):
 @app.command()
 def compare(
     data: Table,
-    methods: Annotated[str, typer.Option(help="Method names separated by commas.")] = "exact,mc3",
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Method names separated by commas (default: mc3 and exact, beyond 20 variables order-mcmc)."
+        ),
+    ] = None,
     truth: Truth = None,
     interventions: Interventions = None,
     intervention_base: InterventionBase = None,
@@ -242,7 +254,10 @@ def compare(
     json: JSON = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run several methods on one table, side by side."""
+    """Run several methods on one table, side by side.
+
+    The exit code is 1 if a method gave no answer; the others are shown all the same.
+    """
     from gflowdag import commands
 
     table = commands.load_table(
@@ -260,7 +275,7 @@ def compare(
     )
     comparison = commands.run_comparison(
         table,
-        methods=[name.strip() for name in methods.split(",") if name.strip()],
+        methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
         truth=commands.load_truth(data, truth, table.names),
         samples=samples,
         seed=seed,
@@ -269,12 +284,18 @@ def compare(
     config = {"data": data, "samples": samples, "seed": seed, "command": _command()}
     written = commands.report_comparison(comparison, report, config, table)
     if json:
-        print_json(comparison.table().reset_index().to_dict(orient="records"))
+        rows = comparison.table().reset_index().astype(object)
+        print_json(rows.where(rows.notna(), None).to_dict(orient="records"))
     elif not quiet:
+        from gflowdag.console import print_comparison
+
         console = make_console()
-        comparison.print(console)
+        print_comparison(comparison.table(), console, rest="--json")
         if written is not None:
             console.print(f"\nReport: {written}", soft_wrap=True)
+    for name, reason in comparison.failures.items():
+        _complain(f"{name} failed: {reason}")
+    raise typer.Exit(1 if comparison.failures else 0)
 
 
 for study in (cli_studies.simulate, cli_studies.datasets, cli_studies.reproduce, cli_studies.bench):
@@ -297,32 +318,39 @@ def doctor(json: JSON = False) -> None:
 def main() -> None:
     """Entry point: what the user can put right is one line on stderr and exit code 2; Ctrl-C is 130."""
     from gflowdag.errors import GFlowDAGError
-    from gflowdag.interrupts import end_at_once, repeat_lost_interrupts
+    from gflowdag.interrupts import end_at_once, interrupt_behind, repeat_lost_interrupts
 
     repeat_lost_interrupts()
     for stream in (sys.stdout, sys.stderr):  # a terminal without an arrow shows a question mark
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, and not on Python's way out, where it is too late to tell
     except GFlowDAGError as error:
         _fail(str(error), 2)
     except MemoryError:
         _fail(_OUT_OF_MEMORY, 1)
     except BaseException as end:
-        if _is_interrupt(end):
-            _complain("interrupted; what was written stays, and the same command with --resume goes on")
+        if (interrupt := interrupt_behind(end)) is not None:
+            _complain("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]))
             end_at_once(130)
+        if isinstance(end, OSError) and end.filename is None and end.errno in _UNWRITABLE:
+            _fail_without_output(end)
         if isinstance(end, RuntimeError) and "RESOURCE_EXHAUSTED" in str(end):  # a device has no memory left
             _fail(_OUT_OF_MEMORY, 1)
         raise
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an exit or an error; typer turns it into one before we see it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None
+def _fail_without_output(error: OSError) -> NoReturn:
+    """End where standard output takes no more; quietly where its reader has gone, as in `… | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is lost: Python would fail
+    if error.errno != errno.EPIPE:
+        _complain(f"cannot write to standard output: {error.strerror}")
+    sys.exit(1)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gflowdag.cli_options import JSON, Format, Question, RunFolder, print_json
+from gflowdag.errors import GFlowDAGError
 
 if TYPE_CHECKING:
     from gflowdag.posterior import Posterior
@@ -35,22 +36,31 @@ def query(
 def export(
     run: RunFolder,
     to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).")] = None,
-    format: Annotated[Format | None, typer.Option(help="Default: by the file's ending, else csv.")] = None,
+    format: Annotated[
+        Format | None, typer.Option(help="Default: by the file's ending; csv without one.")
+    ] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
 ) -> None:
     """Write the edge probabilities as CSV, GraphML, DOT or JSON."""
     from gflowdag.answers import export_text
     from gflowdag.files import atomic_write
 
-    suffix = to.suffix.lstrip(".").lower() if to else ""
-    chosen = format.value if format else (suffix if suffix in Format.__members__ else "csv")
-    text = export_text(_load(run), chosen, threshold)
+    text = export_text(_load(run), (format or _format_of(to)).value, threshold)
     if to is None:
         print(text, end="")
     else:
         with atomic_write(to) as stream:
             stream.write(text)
         print(to)
+
+
+def _format_of(to: Path | None) -> Format:
+    """The format that a file's ending stands for."""
+    ending = "" if to is None else to.suffix.lstrip(".").lower()
+    if ending and ending not in Format.__members__:
+        known = ", ".join(f".{name}" for name in Format)
+        raise GFlowDAGError(f"{to} does not say its format: end it in one of {known}, or name it by --format")
+    return Format(ending or "csv")
 
 
 def report(

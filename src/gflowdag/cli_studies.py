@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from gflowdag.cli_options import JSON, Quiet, Seed, make_console, print_json
+from gflowdag.interrupts import noted_at_interrupt
+
+_GOES_ON = "what is finished stays, and the same command goes on with the rest"
 
 
 def simulate(
@@ -40,7 +43,7 @@ def datasets(json: JSON = False) -> None:
 
     grid = Grid(box=None, pad_edge=False, show_header=False)
     for row in rows:
-        source = "" if row["embedded"] else " [dim](from GFLOWDAG_DATA, or downloaded)[/dim]"
+        source = f" [dim]({row['source']})[/dim]" if row["source"] else ""
         grid.add_row(f"[bold]{row['name']}[/bold]", row["description"] + source)
     make_console().print(grid)
 
@@ -69,6 +72,9 @@ def reproduce(
         bool, typer.Option("--together", help="Train DAG-GFlowNets of equal size at once (GPU).")
     ] = False,
     page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave rows of the page's tables that no fit here replaces.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the paper's experiments again.
@@ -77,19 +83,21 @@ def reproduce(
     """
     from gflowdag.experiments.command import run_experiments
 
-    complete = run_experiments(
-        experiment,
-        out,
-        quick=quick,
-        methods=None if methods is None else methods.split(","),
-        num_datasets=datasets,
-        budget=budget,
-        jobs=jobs,
-        scheduler=scheduler,
-        together=together,
-        page=page,
-        verbose=not quiet,
-    )
+    with noted_at_interrupt(_GOES_ON):
+        complete = run_experiments(
+            experiment,
+            out,
+            quick=quick,
+            methods=None if methods is None else methods.split(","),
+            num_datasets=datasets,
+            budget=budget,
+            jobs=jobs,
+            scheduler=scheduler,
+            together=together,
+            page=page,
+            keep=keep,
+            verbose=not quiet,
+        )
     raise typer.Exit(0 if complete else 1)
 
 
@@ -128,18 +136,19 @@ def bench(
     def parts(text: str | None) -> list[str] | None:
         return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
-    alike = run_bench(
-        out,
-        methods=parts(methods),
-        sizes=parts(sizes),
-        kinds=parts(measure),
-        quick=quick,
-        cap=cap,
-        seed=seed,
-        baseline=baseline,
-        join=join or (),
-        compare=compare,
-        tolerance=tolerance,
-        console=None if quiet else make_console(),
-    )
+    with noted_at_interrupt(_GOES_ON):
+        alike = run_bench(
+            out,
+            methods=parts(methods),
+            sizes=parts(sizes),
+            kinds=parts(measure),
+            quick=quick,
+            cap=cap,
+            seed=seed,
+            baseline=baseline,
+            join=join or (),
+            compare=compare,
+            tolerance=tolerance,
+            console=None if quiet else make_console(),
+        )
     raise typer.Exit(0 if alike else 1)

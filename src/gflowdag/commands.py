@@ -23,7 +23,7 @@ from gflowdag.truth import align_dag, read_edges
 from gflowdag.wording import unknown_name
 
 if TYPE_CHECKING:
-    from gflowdag.compare import Comparison
+    from gflowdag.comparison import Comparison
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -69,7 +69,10 @@ def load_table(
         "max_levels": max_levels,
         "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
     }
-    return checked_dataset(frame, drop=_column_names(drop, frame), **options)
+    dropped = _column_names(drop, frame)
+    if len(set(dropped)) == frame.shape[1] > 0:
+        raise GFlowDAGError("--drop names every column of the table: leave in the variables to learn about")
+    return checked_dataset(frame, drop=dropped, **options)
 
 
 def _kinds(continuous: list[str], discrete: list[str]) -> dict[str, str]:
@@ -236,12 +239,18 @@ def _table_of(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_comparison(
-    data: Dataset, *, methods: list[str], truth: Any, samples: int, seed: int, verbose: bool
+    data: Dataset, *, methods: list[str] | None, truth: Any, samples: int, seed: int, verbose: bool
 ) -> Comparison:
-    """Several methods on one table."""
-    from gflowdag.compare import compare
+    """Several methods on one table; by default the best that there is for its size, and MC3 if it takes it."""
+    from gflowdag.checkup import method_costs
+    from gflowdag.comparison import compare
     from gflowdag.estimators import estimator_class
+    from gflowdag.estimators.cost import NO
 
+    if methods is None:
+        taking = [row["method"] for row in method_costs(data) if not row["answer"].startswith(NO)]
+        best = "exact" if "exact" in taking else "order-mcmc"
+        methods = [name for name in (best, "mc3") if name in taking]
     if not methods:
         raise GFlowDAGError("name the methods to compare: --methods exact,mc3")
     learners = {

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gflowdag.posterior import Posterior
+import pandas as pd
+
+from gflowdag.labels import short_names
+from gflowdag.posterior import ROUNDING, Posterior
 from gflowdag.wording import counted
 
 MAX_ROWS = 20
 _LEAST_PROBABILITY = 0.01
-_NAME_WIDTH = 24  # columns of a variable's name, so that a row fits into 80
+_DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
+_NAME_WIDTH = 19  # columns of a variable's name: two of them, four figures and the gaps fit into 80
 
 
 class Digest(NamedTuple):
@@ -40,6 +44,7 @@ def digest(posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS) -> Dige
     size = [*method, counted(posterior.num_variables, "variable"), graphs]
     figures = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
     pairs = _likely_pairs(posterior, max_rows)
+    label = dict(zip(posterior.names, short_names(posterior.names, _NAME_WIDTH), strict=True))
     return Digest(
         verdict,
         " · ".join(size),
@@ -47,9 +52,16 @@ def digest(posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS) -> Dige
         tuple(_notes(facts)),
         _evidence(posterior),
         ("edge", *("± error" if name == "error" else name for name in figures)),
-        tuple((_edge(pair), *(f"{pair[name]:.3f}" for name in figures)) for pair in pairs),
+        tuple((_edge(pair, label), *(f"{pair[name]:.3f}" for name in figures)) for pair in pairs),
         _closing(posterior, len(pairs), rest),
     )
+
+
+def figure(value: Any, column: str) -> str:
+    """An entry of `Comparison.table()` as text."""
+    if isinstance(value, str):
+        return value
+    return "–" if pd.isna(value) else f"{value:.{_DECIMALS.get(column, 3)}f}"
 
 
 def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict[Any, Any]]:
@@ -57,8 +69,8 @@ def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict[Any, Any]]:
     return [row for row in rows if row["probability"] >= _LEAST_PROBABILITY]
 
 
-def _edge(pair: dict[Any, Any]) -> str:
-    return f"{_short(pair['source'])} → {_short(pair['target'])}"
+def _edge(pair: dict[Any, Any], label: dict[str, str]) -> str:
+    return f"{label[pair['source']]} → {label[pair['target']]}"
 
 
 def _evidence(posterior: Posterior) -> str | None:
@@ -70,7 +82,7 @@ def _evidence(posterior: Posterior) -> str | None:
 
 def _closing(posterior: Posterior, num_shown: int, rest: str) -> str:
     p = posterior.edge_probabilities().to_numpy()
-    likely = int((p > 0.5 + 1e-9).sum())  # rounding must not decide between two directions of ½ each
+    likely = int((p > 0.5 + ROUNDING).sum())
     hidden = p.shape[0] * (p.shape[0] - 1) // 2 - num_shown
     sentence = f"{p.sum():.2f} edges expected; {likely} more likely than not."
     if hidden:
@@ -82,8 +94,3 @@ def _notes(facts: dict[str, Any]) -> list[str]:
     is_news = facts.get("chosen") and facts["verdict"] != "exact"
     chosen = [f"Method chosen: {facts['chosen']}."] if is_news else []
     return chosen + [str(note) for note in facts.get("notes", ())]
-
-
-def _short(name: str) -> str:
-    name = " ".join(str(name).split())
-    return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"

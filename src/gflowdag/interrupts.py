@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 
@@ -29,6 +29,24 @@ def interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if held:
             handler(*held[-1])
+
+
+def interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The Ctrl-C that is behind an exit or an error: typer turns it into one before we see it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error
+
+
+@contextmanager
+def noted_at_interrupt(hint: str) -> Iterator[None]:
+    """Ctrl-C in the block carries a note of what the user can do then."""
+    try:
+        yield
+    except BaseException as error:
+        if (interrupt := interrupt_behind(error)) is not None:
+            interrupt.add_note(hint)
+        raise
 
 
 def repeat_lost_interrupts() -> None:
@@ -58,6 +76,7 @@ def end_at_once(code: int) -> NoReturn:
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     if loky is not None and loky._executor is not None:
         sys.exit(code)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # a full disk behind it
+            stream.flush()
     os._exit(code)

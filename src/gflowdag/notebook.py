@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 from markupsafe import Markup
 
-from gflowdag.digest import digest
+from gflowdag.digest import digest, figure
 from gflowdag.posterior import Posterior
+from gflowdag.wording import counted
+
+if TYPE_CHECKING:
+    from gflowdag.comparison import Comparison
 
 # Readable on white and on black: a notebook's theme is not ours to know.
 _COLOURS = {"exact": "#2e8b57", "trusted": "#2e8b57", "not converged": "#d9534f", "unverified": "#b8860b"}
@@ -20,21 +27,46 @@ def posterior_html(posterior: Posterior) -> str:
     html = Markup(
         '<div class="gflowdag-posterior">\n'
         '<p><strong style="color: {colour}">{verdict}</strong> · {size}<br>{lines}</p>\n'
-        "<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n"
-        "<p>{closing}</p>\n</div>"
+        "{table}\n<p>{closing}</p>\n</div>"
     ).format(
         colour=colour,
         verdict=answer.verdict.capitalize(),
         size=answer.size,
         lines=Markup("<br>").join(lines),
-        head=_cells("th", answer.titles),
-        body=Markup("\n").join(Markup("<tr>{}</tr>").format(_cells("td", row)) for row in answer.rows),
+        table=_table(answer.titles, answer.rows),
         closing=answer.closing,
     )
     return str(html)  # plain text again: Markup would escape whatever is added to it
 
 
-def _cells(tag: str, texts: tuple[str, ...]) -> Markup:
+def comparison_html(comparison: Comparison) -> str:
+    """The methods side by side as HTML, and why those that failed did. Every name is escaped."""
+    table = comparison.table().drop(columns="failure", errors="ignore")
+    titles = [str(column).replace("_", " ") for column in table.columns]
+    rows = [
+        (str(method), *(figure(value, str(column)) for column, value in row.items()))
+        for method, row in table.iterrows()
+    ]
+    failure = Markup('<p><strong style="color: {}">{} failed:</strong> {}</p>\n')
+    html = Markup('<div class="gflowdag-comparison">\n<p>{size}</p>\n{table}\n{failures}</div>').format(
+        size=f"{counted(len(table), 'method')} side by side",
+        table=_table(("method", *titles), rows),
+        failures=Markup("").join(
+            failure.format(_COLOURS["not converged"], method, reason)
+            for method, reason in comparison.failures.items()
+        ),
+    )
+    return str(html)
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
+    return Markup("<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>").format(
+        _cells("th", titles),
+        Markup("\n").join(Markup("<tr>{}</tr>").format(_cells("td", row)) for row in rows),
+    )
+
+
+def _cells(tag: str, texts: Sequence[str]) -> Markup:
     """Table cells, the first to the left and the numbers to the right."""
     sides = ["left"] + ["right"] * (len(texts) - 1)
     cell = Markup(f'<{tag} style="text-align: {{}}">{{}}</{tag}>')

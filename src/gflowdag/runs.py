@@ -25,7 +25,9 @@ from gflowdag import __version__
 from gflowdag.archive import TIMINGS
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.files import PARTIAL, read_bytes, read_json, write_error, write_json
+from gflowdag.interrupts import interrupt_behind
 from gflowdag.posterior import Posterior
+from gflowdag.wording import shown
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
@@ -57,13 +59,15 @@ class Run:
             raise write_error(folder, error) from error
         run = cls(folder, time.perf_counter(), _claim(folder))
         try:
-            has_work = _has_work(folder)
+            has_work = holds_work(folder)
             if has_work and not resume:
                 raise GFlowDAGError(
                     f"{folder} already holds a run: choose another --out, or go on with it by --resume"
                 )
-            if has_work and _question(read_config(folder)) != _question(config):
-                raise GFlowDAGError(f"{folder} holds a run with other settings: resume it with the same ones")
+            if has_work and (others := _differences(read_config(folder), config)):
+                raise GFlowDAGError(
+                    f"{folder} holds a run with other settings: {shown(others)}; resume it with the same ones"
+                )
             for leftover in folder.glob(f".*{PARTIAL}"):  # of a process that was killed while it wrote
                 leftover.unlink(missing_ok=True)
             write_json(folder / CONFIG, config)
@@ -82,6 +86,8 @@ class Run:
         if error is not None and read_manifest(self.folder).get("status") == "running":
             with contextlib.suppress(GFlowDAGError):  # a full disk: the first error is the one to tell
                 self._write_manifest("stopped", {"reason": str(error) or type(error).__name__})
+        if (interrupt := interrupt_behind(error)) is not None and (self.folder / CHECKPOINT).exists():
+            interrupt.add_note("what was written stays, and the same command with --resume goes on")
         self._release()
 
     def finish(self, posterior: Posterior, **facts: Any) -> Path:
@@ -141,13 +147,14 @@ def _numbered(parent: str | Path, name: str, suffix: str = "") -> Iterator[Path]
 
 def _was_refused(path: Path) -> bool:
     """Whether a run ended here before it had anything to show."""
-    if not (path / MANIFEST).exists() or _has_work(path):
+    if not (path / MANIFEST).exists() or holds_work(path):
         return False
     return read_manifest(path).get("status") == "stopped"
 
 
-def _has_work(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (POSTERIOR, CHECKPOINT))
+def holds_work(folder: str | Path) -> bool:
+    """Whether a run folder holds an answer or a checkpoint."""
+    return any((Path(folder) / name).exists() for name in (POSTERIOR, CHECKPOINT))
 
 
 def read_config(folder: str | Path) -> dict[str, Any]:
@@ -200,10 +207,18 @@ def _claim(folder: Path) -> int | None:
     return descriptor
 
 
-def _question(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings that decide the answer: all but those about where and how it is shown."""
-    return {
-        name: value
-        for name, value in config.items()
-        if name not in {"command", "out", "quiet", "json", "truth", "devices"}
-    }
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """In words, the settings that decide the answer and differ: all but where and how it is shown."""
+    names = sorted({*before, *now} - {"command", "out", "quiet", "json", "truth", "devices"})
+    return [
+        "the table was another"
+        if name == "data_sha256"
+        else f"{name} was {_brief(before.get(name))} and is {_brief(now.get(name))} now"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _brief(value: Any) -> str:
+    text = "not given" if value is None else str(value)
+    return text if len(text) <= 40 else text[:39] + "…"

@@ -46,6 +46,28 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_so(table: Path, tmp_path: Path) -> 
     assert json.loads(str(read_npz(path, max_bytes=file_size(path))["header"]))["leaves"]
 
 
+def test_ctrl_c_promises_no_resumption_where_there_is_none(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = start("fit", table, "--method", "mc3", "--out", folder, "-q")
+    wait_for((folder / "manifest.json").exists, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "gflowdag: interrupted\n")
+
+
+def test_ctrl_c_in_a_study_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+    process = start("bench", "--quick", "--methods", "mc3", "--out", out, "-q")
+    wait_for(out.exists, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert (
+        errors
+        == "gflowdag: interrupted; what is finished stays, and the same command goes on with the rest\n"
+    )
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(

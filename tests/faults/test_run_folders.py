@@ -114,6 +114,21 @@ def test_a_folder_that_cannot_be_written_to_is_named(table: Path) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", ["check", "export"])
+def test_a_full_standard_output_is_one_line(command: str, table: Path, tmp_path: Path) -> None:
+    from gflowdag.posterior import Posterior
+
+    Posterior(np.zeros((1, 2, 2)), ("a", "b")).save(tmp_path / "posterior.npz")
+    arguments = [command, str(table if command == "check" else tmp_path)]
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run(
+            [sys.executable, "-m", "gflowdag", *arguments], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    message = "gflowdag: cannot write to standard output: No space left on device\n"
+    assert (answer.returncode, answer.stderr) == (1, message)
+
+
 def test_a_refused_run_leaves_its_name_free_and_the_last_is_resumed(tmp_path: Path) -> None:
     with pytest.raises(GFlowDAGError, match=r"no run in .*table-auto to go on with"):
         runs.last_run(tmp_path, "table-auto")

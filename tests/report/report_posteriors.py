@@ -18,6 +18,14 @@ HOSTILE_NAMES = (
     "line\nbreak, comma",
 )
 
+LONG_NAMES = (
+    "mean_arterial_blood_pressure_systolic",
+    "mean_arterial_blood_pressure_diastolic",
+    "mean_arterial_blood_pressure_at_rest",
+    "concentration_of_glucose_in_blood_in_mmol_per_litre",
+    "concentration_of_insulin_in_blood_in_mmol_per_litre",
+)
+
 
 def noisy_posterior(num_variables: int, num_samples: int, *, names=None, seed: int = 0, **facts) -> Posterior:
     """Samples around a random DAG: each drops some of its edges and reverses a few others."""

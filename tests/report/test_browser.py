@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
 
@@ -73,6 +74,8 @@ def open_report(browser, tmp_path):
         return browser
 
     yield open_
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert browser.get_log("browser") == []
     assert network_requests(browser) == []
 
@@ -212,7 +215,7 @@ def test_files_are_made_in_the_browser(open_report, chain):
     set_threshold(browser, 0.3)
     rows = list(csv.DictReader(downloaded(browser, "csv", "edges.csv").open(encoding="utf-8")))
     assert len(rows) == 6
-    assert rows[0] == {"source": "a", "target": "b", "probability": "1", "error": "0"}
+    assert rows[0] == {"source": "a", "target": "b", "probability": "1", "error": "0.15"}  # (½ of 5, 4½ of 5)
     import networkx as nx
 
     graph = nx.read_graphml(downloaded(browser, "graphml", "graph.graphml"))
@@ -225,6 +228,82 @@ def test_files_are_made_in_the_browser(open_report, chain):
     picture = ElementTree.parse(downloaded(browser, "svg", "graph.svg")).getroot()
     assert [node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")] == ["a", "b", "c"]
     assert downloaded(browser, "png", "graph.png").read_bytes().startswith(b"\x89PNG")
+
+
+def outside_the_frame(browser, graph: str) -> list[str]:
+    """The lines of drawings that leave their frame, by half of their width at least."""
+    script = """return [...document.querySelectorAll(arguments[0])].flatMap((picture) => {
+      const { x, y, width, height } = picture.viewBox.baseVal;
+      return [...picture.querySelectorAll("path")].filter((path) => {
+        const box = path.getBBox(), half = parseFloat(getComputedStyle(path).strokeWidth) / 2;
+        return box.x - half < x || box.y - half < y ||
+          box.x + box.width + half > x + width || box.y + box.height + half > y + height;
+      }).map((path) => path.getAttribute("d"));
+    })"""
+    return browser.execute_script(script, graph)
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.01])  # edges of the layout, and more that pass beside nodes
+def test_no_edge_leaves_the_drawing(open_report, threshold):
+    every = np.triu(np.ones((9, 9), dtype=bool), 1)  # long edges bend beside a single column of nodes
+    browser = open_report(Posterior(np.stack([*[every] * 9, every.T]), [f"X{i}" for i in range(9)]))
+    set_threshold(browser, threshold)
+    assert len(drawn_edges(browser)) == (36 if threshold == 0.5 else 72)
+    assert outside_the_frame(browser, "#drawing svg") == []
+    assert outside_the_frame(browser, "#class-cards svg") == []
+    shown = browser.find_element("id", "graph-picture").get_dom_attribute("viewBox")
+    assert ElementTree.parse(downloaded(browser, "svg", "graph.svg")).getroot().attrib["viewBox"] == shown
+
+
+def test_a_single_variable_has_whole_numbers_of_edges_and_none_with_a_direction(open_report):
+    browser = open_report(Posterior(np.zeros((5, 1, 1), dtype=bool), ["only"]))
+    across = texts(browser, "#distribution-charts svg text[text-anchor=middle]")
+    assert across == ["0", "edges in a graph"]
+    assert text(browser, "#class-cards .card > p:last-child") == "No edges."
+
+
+def test_a_class_that_interventions_oriented_says_what_was_sampled(open_report):
+    graphs = np.zeros((3, 3, 3), dtype=bool)
+    graphs[:, 1, 2] = graphs[:2, 0, 1] = graphs[2, 1, 0] = True
+    browser = open_report(Posterior(graphs, "abc", details={"interventional": True}))
+    assert text(browser, "#class-cards .card > p:last-child") == "Sampled in both directions: a – b."
+    graphs[2] = graphs[0]
+    browser = open_report(Posterior(graphs, "abc", details={"interventional": True}))
+    assert text(browser, "#class-cards .card > p:last-child") == "Every edge has one direction."
+
+
+def test_one_hit_is_not_spoken_of_in_the_plural(open_report, chain):
+    browser = open_report(chain, truth=[("a", "b")])
+    assert "1 hit, 0 reversed, 0 missed of 1 true edge; 0 edges that" in text(browser, "#truth-counts")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `rgb(r, g, b)` (WCAG 2)."""
+    parts = np.array([float(part) for part in colour.strip("rgb()").split(",")]) / 255
+    linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_the_line_of_chance_can_be_seen(open_report, chain):
+    browser = open_report(chain, truth=[("a", "b")], others={"other": chain})
+    look = "const of = (selector) => getComputedStyle(document.querySelector(selector));"
+    surface = luminance(browser.execute_script(f"{look} return of('section').backgroundColor"))
+    for selector in ("#truth-charts path:last-of-type", "#method-charts path:last-of-type"):
+        line = luminance(browser.execute_script(f"{look} return of('{selector}').stroke"))
+        assert (surface + 0.05) / (line + 0.05) >= 3  # WCAG 2.1, 1.4.11
+
+
+def test_print_keeps_bars_and_keys_and_leaves_no_heading_at_the_end_of_a_page(open_report, chain):
+    browser = open_report(chain, truth=[("a", "b")])
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    style = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+    for selector in (".stack i", ".key", ".stack"):
+        assert browser.execute_script(style, selector, "print-color-adjust") == "exact"
+    for selector in ("h2", "h3", "h2 + p", "h2 + .controls", "#class-summary", "figcaption"):
+        assert browser.execute_script(style, selector, "break-after") == "avoid"
+    for selector in ("h2 + p", ".controls"):
+        assert browser.execute_script(style, selector, "break-inside") == "avoid"
+    assert browser.execute_script(style, "th button", "display") == "contents"
 
 
 def test_hostile_names_are_shown_as_text(open_report):
@@ -244,13 +323,25 @@ def test_hostile_names_are_shown_as_text(open_report):
     ElementTree.parse(downloaded(browser, "svg", "graph.svg"))
 
 
+PHONE = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+
+
+def test_a_long_name_in_the_notes_fits_a_phone(open_report, browser, chain):
+    names = ["a_column_" + "that_someone_exported_from_a_database_" * 3, "b", "c"]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=names)
+    data = gd.Dataset.from_frame(frame, knowledge=gd.Knowledge(required=[(names[0], "b")]))
+    assert names[0] in " ".join(data.notes)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    open_report(replace(chain, names=names), data=data, failures={"mc3": names[0]})
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
 def test_a_full_report_fits_a_phone_and_both_colour_schemes(open_report, browser):
     drawn = gd.simulate.linear_gaussian(num_variables=6, num_rows=50, random_state=0)
     posterior = noisy_posterior(6, 60, names=list(drawn.frame))
     history = [{"step": step, "loss": 1 / step} for step in range(1, 30)]
     others = {"other": noisy_posterior(6, 60, names=list(drawn.frame), seed=1)}
-    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
     backgrounds = set()
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -263,9 +354,8 @@ def test_a_full_report_fits_a_phone_and_both_colour_schemes(open_report, browser
         )
     assert len(backgrounds) == 2
     click(browser, "#show-truth")
-    assert "hits" in text(browser, "#truth-counts")
+    assert "1 hit" in text(browser, "#truth-counts")
     assert all(
         len(browser.find_elements("css selector", f"#{panel} svg"))
         for panel in ("traces", "truth", "methods")
     )
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 
-from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
+from report_posteriors import HOSTILE_NAMES, LONG_NAMES, hostile_posterior, noisy_posterior
+from rich.cells import cell_len
 from rich.console import Console
 
 from gflowdag.console import print_posterior
@@ -32,8 +33,26 @@ def test_the_verdict_comes_first_and_the_edges_follow_with_their_errors():
 
 def test_hostile_names_stay_on_their_line_and_in_80_columns():
     lines = printed(hostile_posterior())
-    assert max(len(line) for line in lines) <= 80
-    assert any(HOSTILE_NAMES[0][:10] in line for line in lines)
+    assert max(map(cell_len, lines)) <= 80
+    assert any(HOSTILE_NAMES[0][:9] in line for line in lines)
+
+
+def test_rows_of_long_names_fit_into_80_columns_whole_and_differ_from_each_other():
+    posterior = noisy_posterior(5, 50, names=LONG_NAMES)
+    lines = printed(posterior)
+    start = next(index for index, line in enumerate(lines) if line.startswith("edge"))
+    assert lines[start].split() == ["edge", "probability", "reverse", "absent", "±", "error"]
+    shown = (posterior.edge_table()["probability"] >= 0.01).sum()
+    rows = lines[start + 1 : start + 1 + shown]
+    assert max(map(len, rows)) <= 80
+    assert all(len(row.split()) == 7 for row in rows)
+    assert {name for row in rows for name in row.split()[:3:2]} == {
+        "mean_arte…_systolic",
+        "mean_arte…diastolic",
+        "mean_arte…e_at_rest",
+        "concen…glucose_in_…",
+        "concen…insulin_in_…",
+    }
 
 
 def test_rows_beyond_the_limit_are_counted():

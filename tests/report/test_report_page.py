@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
-from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
+from report_posteriors import HOSTILE_NAMES, LONG_NAMES, hostile_posterior, noisy_posterior
 
 import gflowdag as gd
 from gflowdag import metrics
 from gflowdag.graph import all_dags
+from gflowdag.labels import num_columns, short_names
 from gflowdag.posterior import Posterior
-from gflowdag.report.content import label
 from gflowdag.report.curves import precision_recall_points, roc_points
 from gflowdag.report.words import findings
+
+EXACT = {"verdict": "exact", "explanation": "All were summed."}
 
 
 class _Page(HTMLParser):
@@ -121,6 +124,51 @@ def test_a_class_is_shown_as_its_cpdag_with_the_number_of_its_members(tmp_path):
     assert second["directed"] == [[0, 2], [1, 2]]
 
 
+def chains_of_one_class(**facts) -> Posterior:
+    """a → b → c, twice, and a ← b → c: one class, and b → c in all of it that was sampled."""
+    graphs = np.zeros((3, 3, 3), dtype=bool)
+    graphs[:, 1, 2] = graphs[:2, 0, 1] = graphs[2, 1, 0] = True
+    return Posterior(graphs, "abc", **facts)
+
+
+@pytest.mark.parametrize(
+    ("deciding", "interventions", "knowledge"),
+    [
+        ("Here interventions can", [None] * 10 + ["b"] * 10, None),
+        ("Here prior knowledge can", None, gd.Knowledge(forbidden=[("c", "b")])),
+        ("Here interventions and prior knowledge can", ["b"] * 20, gd.Knowledge(max_parents=1)),
+    ],
+)
+def test_what_interventions_or_knowledge_decided_is_not_shown_as_open(
+    deciding, interventions, knowledge, tmp_path
+):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
+    data = gd.Dataset.from_frame(frame, interventions=interventions, knowledge=knowledge)
+    page = read(chains_of_one_class().report(tmp_path / "report.html", data=data))
+    (found,) = json.loads(page.json)["classes"]["shown"]
+    assert found["directed"] == [[1, 2]]
+    assert found["undirected"] == [[0, 1]]
+    assert found["members"] == "3"
+    assert "Graphs that observations alone cannot tell apart" in page.text
+    assert deciding in page.text
+    assert "the data cannot tell apart" not in page.text
+
+
+def test_a_posterior_knows_of_its_interventions_without_the_table(tmp_path):
+    posterior = chains_of_one_class(details={"interventional": True})
+    page = read(posterior.report(tmp_path / "report.html"))
+    assert json.loads(page.json)["classes"]["shown"][0]["directed"] == [[1, 2]]
+    assert "Here interventions can" in page.text
+
+
+def test_from_observations_alone_every_direction_of_a_class_is_open(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
+    data = gd.Dataset.from_frame(frame, knowledge=gd.Knowledge())
+    page = read(chains_of_one_class().report(tmp_path / "report.html", data=data))
+    assert json.loads(page.json)["classes"]["shown"][0]["undirected"] == [[0, 1], [1, 2]]
+    assert "Graphs that the data cannot tell apart" in page.text
+
+
 def test_panels_without_content_are_absent(tmp_path):
     optional = {"truth", "methods", "traces", "data"}
     assert optional.isdisjoint(read(hostile_posterior().report(tmp_path / "bare.html")).ids)
@@ -186,7 +234,7 @@ def test_findings_tell_sure_edges_from_open_directions():
     certain = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool)
     open_ = np.stack([certain, certain])
     open_[0, 1, 2] = open_[1, 2, 1] = True
-    text = " ".join(findings(Posterior(open_, "ABC")))
+    text = " ".join(findings(Posterior(open_, "ABC", details=EXACT)))
     assert "90 % or more): A → B." in text
     assert "direction open: B – C." in text
 
@@ -197,7 +245,8 @@ def pair_posterior(*pairs: tuple[float, float]) -> Posterior:
     marginals = np.zeros((d, d))
     for k, (forward, reverse) in enumerate(pairs):
         marginals[2 * k, 2 * k + 1], marginals[2 * k + 1, 2 * k] = forward, reverse
-    return Posterior(np.zeros((1, d, d), dtype=bool), "ABCDEFGHIJKLMNOP"[:d], marginals=marginals)
+    names = "ABCDEFGHIJKLMNOP"[:d]
+    return Posterior(np.zeros((1, d, d), dtype=bool), names, marginals=marginals, details=EXACT)
 
 
 def test_findings_name_every_strong_connection_once_and_the_surest_first():
@@ -219,6 +268,67 @@ def test_findings_count_what_they_do_not_name():
     assert "I → J, K → L and 2 more." in text
 
 
+@pytest.mark.parametrize("verdict", ["not converged", "unverified"])
+def test_what_nothing_vouches_for_is_only_what_the_samples_say(verdict, tmp_path):
+    details = {"verdict": verdict, "explanation": ""}
+    posterior = replace(
+        pair_posterior((0.95, 0.05), (0.872, 0.128), (0.5, 0.42), (0.7, 0.1), (0.3, 0.1)), details=details
+    )
+    assert findings(posterior) == [
+        "4.1 edges on average among 45 pairs of variables; 40 pairs are unconnected (90 % or more).",
+        "In this direction in 90 % or more: A → B.",
+        "Connected in 90 % or more, mostly in this direction: C → D.",
+        "Connected in 90 % or more, in either direction: E – F.",
+        "Connected in 75 to 90 %: G – H.",
+        "Connected in 25 to 75 %: I – J.",
+    ]
+    text = read(posterior.report(tmp_path / "report.html")).text
+    assert "What the samples say" in text
+    assert "not conclusions" in text
+    assert "What stands out" not in text
+    assert not re.search(r"\bsure", text, re.IGNORECASE)
+
+
+def test_findings_that_a_verdict_vouches_for_stand_out(tmp_path):
+    text = read(pair_posterior((0.95, 0.05)).report(tmp_path / "report.html")).text
+    assert "What stands out" in text
+    assert "among 1 pair of variables" in text
+    assert "not conclusions" not in text
+
+
+@pytest.mark.parametrize(
+    ("method", "has_prior"),
+    [("mc3", True), ("bootstrap-ges", False), ("bootstrap-pc", False), ("bcd-nets", False)],
+)
+def test_a_method_without_a_structure_prior_claims_none(method, has_prior, tmp_path):
+    posterior = noisy_posterior(4, 30, method=method)
+    text = read(posterior.report(tmp_path / "report.html", config={"prior": "uniform"})).text
+    assert ("with a uniform prior over graphs" in text) == has_prior
+
+
+@pytest.mark.parametrize("others", [{}, {"mc3": noisy_posterior(4, 30, seed=1)}])
+def test_methods_that_failed_are_listed_with_their_reasons(others, tmp_path):
+    failures = {"gadget": "needs <sumu>", "exact": "too many variables"}
+    page = read(noisy_posterior(4, 30).report(tmp_path / "report.html", others=others, failures=failures))
+    assert "methods" in page.ids
+    assert "gadget failed: needs <sumu>" in page.text
+    assert "exact failed: too many variables" in page.text
+    assert ("Where they differ most" in page.text) == bool(others)
+    plain = read(noisy_posterior(4, 30).report(tmp_path / "plain.html", others=others))
+    assert "failed:" not in plain.text
+
+
+def test_one_of_a_kind_is_not_spoken_of_in_the_plural(tmp_path):
+    frame = pd.DataFrame({"only": np.arange(10.0)})
+    data = gd.Dataset.from_frame(frame, interventions=[None] * 9 + ["only"])
+    posterior = Posterior(np.zeros((5, 1, 1), dtype=bool), ["only"], details=EXACT)
+    text = read(posterior.report(tmp_path / "report.html", data=data)).text
+    assert "Posterior over 1 variable" in text
+    assert "A single variable has no edges." in text
+    assert "1 row is an intervention" in text
+    assert not re.search(r"\b1 (variables|rows|pairs|graphs)|\b0 pairs", text)
+
+
 def test_the_heat_map_is_explained_in_words_that_hold_on_a_dark_page_too(tmp_path):
     text = read(hostile_posterior().report(tmp_path / "report.html")).text
     assert "the stronger the colour, the more probable" in text
@@ -235,8 +345,32 @@ def test_the_curves_have_the_areas_of_the_metrics():
 
 
 def test_labels_fit_into_a_node_also_in_wide_letters():
-    assert label("short") == "short"
-    assert label("exactly-eighteen-c") == "exactly-eighteen-c"
-    assert label("a" * 40) == "a" * 17 + "…"
-    assert label("日" * 40) == "日" * 8 + "…"
-    assert label("line\nbreak") == "line break"
+    names = ["short", "exactly-eighteen-c", "a" * 40, "日" * 40, "line\nbreak"]
+    assert short_names(names, 18) == [
+        "short",
+        "exactly-eighteen-c",
+        "a" * 9 + "…" + "a" * 8,
+        "日日日日…日日日日",
+        "line break",
+    ]
+
+
+def test_labels_of_names_that_are_mostly_alike_show_where_they_differ(tmp_path):
+    content = json.loads(read(noisy_posterior(5, 30, names=LONG_NAMES).report(tmp_path / "report.html")).json)
+    assert content["graph"]["labels"] == [
+        "mean_arte…systolic",
+        "mean_arte…iastolic",
+        "mean_arte…_at_rest",
+        "concen…glucose_in…",
+        "concen…insulin_in…",
+    ]
+
+
+def test_labels_differ_wherever_names_do():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        lengths = rng.integers(1, 60, size=12)
+        names = sorted({"".join(rng.choice(list("aaaab日"), size=length)) for length in lengths})
+        labels = short_names([*names, "two  blanks", "two blanks"], 18)
+        assert len(set(labels)) == len(names) + 2
+        assert max(map(num_columns, labels)) <= 18

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gflowdag.graph.equivalence import class_size, cpdag
-from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.digest import is_vouched_for
+from gflowdag.graph.equivalence import class_keys, class_size, cpdag
+from gflowdag.labels import num_columns, short_names
 from gflowdag.posterior import Posterior
 from gflowdag.report.curves import precision_recall_points, roc_points
+from gflowdag.report.deciding import Deciding
 from gflowdag.report.layout import layered_layout
 from gflowdag.truth import Truth, align
 
@@ -22,6 +23,7 @@ MAX_LABEL = 18  # columns of text in a node
 _COLUMN_WIDTH, _NODE_PADDING, _NODE_GAP = 7.6, 22.0, 22.0  # pixels
 _LAYER_HEIGHT = 84.0
 _MAX_CLASSES, _LARGE = 6, 24  # half as many drawings beyond so many variables
+_FEW_DRAWS = 20  # of a class: fewer often point the same way by chance
 _MAX_TRACE_POINTS = 400
 
 
@@ -33,35 +35,14 @@ def numbers(values: ArrayLike, digits: int = 6) -> Any:
     return [numbers(part, digits) for part in values]
 
 
-def label(name: str) -> str:
-    """A name that fits into a node."""
-    name = " ".join(name.split())
-    kept = ""
-    for character in name:
-        if _columns(kept + character) > MAX_LABEL - 1 and len(kept) + 1 < len(name):
-            return kept + "…"
-        kept += character
-    return kept
-
-
-def _columns(text: str) -> int:
-    """Columns that a text takes in a fixed-width font: two for wide characters."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
-
-
 def graph_content(posterior: Posterior) -> dict[str, Any]:
     """Names, positions, and the probabilities [source][target] of edges, paths and Markov blankets."""
-    labels = [label(name) for name in posterior.names]
-    widths = np.array([max(_COLUMN_WIDTH * _columns(text), 14.0) for text in labels]) + _NODE_PADDING
+    labels = short_names(posterior.names, MAX_LABEL)
+    widths = np.array([max(_COLUMN_WIDTH * num_columns(text), 14.0) for text in labels]) + _NODE_PADDING
     p = posterior.edge_probabilities().to_numpy()
     consensus = posterior.consensus_graph(LAYOUT_THRESHOLD).to_numpy()
     layout = layered_layout(consensus, widths=(widths + _NODE_GAP).tolist(), weights=p)
     scale = np.array([1.0, _LAYER_HEIGHT])
-    paths = posterior.path_probabilities().to_numpy()
-    exact_paths = posterior.path_marginals is not None
-    path_errors = (
-        np.zeros_like(paths) if exact_paths else posterior.standard_errors(path_features(posterior.samples))
-    )
     return {
         "names": list(posterior.names),
         "labels": labels,
@@ -73,11 +54,12 @@ def graph_content(posterior: Posterior) -> dict[str, Any]:
         ],
         "edges": numbers(p),
         "exact": posterior.diagnostics()["verdict"] == "exact",
+        "vouched": is_vouched_for(posterior),
         "errors": numbers(posterior.edge_errors(), 3),
-        "paths": numbers(paths, 4),
-        "pathErrors": numbers(path_errors, 2),
+        "paths": numbers(posterior.path_probabilities().to_numpy(), 4),
+        "pathErrors": numbers(posterior.path_errors(), 2),
         "blankets": numbers(posterior.markov_blanket_probabilities().to_numpy(), 4),
-        "blanketErrors": numbers(posterior.standard_errors(markov_blanket_features(posterior.samples)), 2),
+        "blanketErrors": numbers(posterior.markov_blanket_errors(), 2),
         "unweighted": numbers(_unweighted(posterior)) if _has_two_estimates(posterior) else None,
     }
 
@@ -102,25 +84,47 @@ def pairs_content(posterior: Posterior) -> list[list[Any]]:
     ]
 
 
-def classes_content(posterior: Posterior) -> dict[str, Any]:
-    """The most probable Markov equivalence classes with their CPDAGs as lists of index pairs."""
+def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
+    """The most probable Markov equivalence classes as lists of index pairs."""
+    keys = class_keys(posterior.samples)
     table = posterior.equivalence_classes(top=None)
     top = table.head(_MAX_CLASSES if posterior.num_variables <= _LARGE else _MAX_CLASSES // 2)
     shown = []
     for row in top.to_dict(orient="records"):
-        graph = cpdag(posterior.samples[row["sample"]])
+        drawn = posterior.samples[keys == keys[row["sample"]]]
+        completed = cpdag(drawn[0])
+        basis, graphs = _basis(drawn, completed, deciding)
+        graph = graphs.any(axis=0)
         both = graph & graph.T
+        is_chance = basis == "sampled" and len(drawn) < _FEW_DRAWS and (graph != completed).any()
         shown.append(
             {
                 "probability": numbers(row["probability"]),
                 "logScore": numbers(row["log_score"], 8),
                 "sampled": int(row["num_graphs"]),
-                "members": str(class_size(graph)),  # may exceed what JavaScript counts exactly
+                "members": str(class_size(completed)),  # may exceed what JavaScript counts exactly
+                "basis": basis,
+                "graphs": len(graphs),
+                "maybeChance": bool(is_chance),
                 "directed": np.argwhere(graph & ~both).tolist(),
                 "undirected": np.argwhere(np.triu(both)).tolist(),
             }
         )
     return {"shown": shown, "total": len(table), "mass": numbers(top["probability"].sum())}
+
+
+def _basis(
+    drawn: NDArray[np.bool_], completed: NDArray[np.bool_], deciding: Deciding
+) -> tuple[str, NDArray[np.bool_]]:
+    """Whose edges the drawing of a class shows, and these graphs, bool [m, d, d].
+
+    The whole `class` where nothing chose between its members. All that knowledge has `allowed`, whether they
+    were drawn or not. Where interventions chose, or what is allowed cannot be listed, those `sampled`.
+    """
+    if not str(deciding):
+        return "class", completed[None]
+    allowed = deciding.allowed_members(completed)
+    return ("sampled", drawn) if allowed is None else ("allowed", allowed)
 
 
 def distributions_content(posterior: Posterior) -> dict[str, Any]:

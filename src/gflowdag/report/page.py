@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup
 
 from gflowdag import __version__
+from gflowdag.digest import is_vouched_for
 from gflowdag.files import atomic_write, plain
 from gflowdag.report import content, summary, words
-from gflowdag.truth import Truth, align
+from gflowdag.report.deciding import find_deciding
+from gflowdag.truth import Truth, named
 from gflowdag.wording import counted
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def write_report(
     data: Dataset | None = None,
     truth: Truth | None = None,
     others: Mapping[str, Posterior] | None = None,
+    failures: Mapping[str, str] | None = None,
     history: Sequence[Mapping[str, Any]] | None = None,
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -47,6 +49,7 @@ def write_report(
         data: the table, for a summary of it.
         truth: a true graph to compare with, aligned by name.
         others: posteriors of other methods for the same variables, by name, to show side by side.
+        failures: why further methods gave no answer, by name.
         history: rows of a training run (`metrics.jsonl`): `step` and any figures.
         manifest: versions and device of the run, as in `manifest.json`; those of now by default.
     """
@@ -56,6 +59,7 @@ def write_report(
         data=data,
         truth=truth,
         others=others or {},
+        failures=failures or {},
         history=history,
         manifest=manifest,
     )
@@ -72,18 +76,19 @@ def render(
     data: Dataset | None,
     truth: Truth | None,
     others: Mapping[str, Posterior],
+    failures: Mapping[str, str],
     history: Sequence[Mapping[str, Any]] | None,
     manifest: Mapping[str, Any] | None,
 ) -> str:
     """The report as HTML text; arguments as for `write_report`."""
-    if truth is not None:  # read once: it may be an iterator, and methods may order their variables otherwise
-        names = list(posterior.names)
-        truth = pd.DataFrame(align(truth, names), index=names, columns=names)
+    if truth is not None:  # methods may order their variables otherwise
+        truth = named(truth, posterior.names)
+    deciding = find_deciding(posterior, config, data)
     drawn = {
         "method": posterior.method,
         "graph": content.graph_content(posterior),
         "pairs": content.pairs_content(posterior),
-        "classes": content.classes_content(posterior),
+        "classes": content.classes_content(posterior, deciding),
         "distributions": content.distributions_content(posterior),
         "traces": content.traces_content(posterior, history),
         "truth": content.truth_content({posterior.method: posterior, **others}, truth),
@@ -94,14 +99,19 @@ def render(
         facts=posterior.diagnostics(),
         verdict=words.verdict(posterior),
         question=words.question(posterior, config, data),
-        assumptions=words.assumptions(data),
+        assumptions=words.assumptions(deciding, data),
+        is_vouched_for=is_vouched_for(posterior),
         findings=words.findings(posterior),
+        deciding=str(deciding),
+        knows=deciding.knowledge,
         figures=words.figures(posterior),
         data=data,
+        num_intervened=0 if data is None else summary.num_intervened(data),
         columns=[] if data is None else summary.column_rows(data),
         knowledge=[] if data is None else summary.knowledge_rows(data),
         recovery=None if truth is None else summary.recovery(posterior, truth),
-        methods=summary.method_rows(posterior, others, truth) if others else None,
+        methods=summary.method_rows(posterior, others, truth) if others or failures else None,
+        failures=failures,
         provenance=summary.provenance_rows(posterior, config, data, manifest),
         citation=summary.CITATION,
         drawn=drawn,

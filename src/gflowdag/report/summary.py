@@ -46,6 +46,11 @@ def column_rows(data: Dataset) -> list[dict[str, Any]]:
     return rows
 
 
+def num_intervened(data: Dataset) -> int:
+    """Rows in which some variable was set from outside."""
+    return 0 if data.intervened is None else int(data.intervened.any(axis=1).sum())
+
+
 def knowledge_rows(data: Dataset) -> list[tuple[str, str]]:
     """Prior knowledge as the user gave it: what, and which."""
     knowledge = data.knowledge

@@ -15,13 +15,16 @@ from gflowdag.diagnostics import (
     MINIMAL_EFFECTIVE_SAMPLES,
     MINIMAL_ESS,
 )
+from gflowdag.digest import is_vouched_for
 from gflowdag.posterior import Posterior
+from gflowdag.report.deciding import Deciding
 from gflowdag.wording import counted
 
 _SURE = 0.9
 _PROBABLE = 0.75
 _OPEN_SHARE = 0.25  # the rarer direction has at least this share: the direction is open
 _NAMED = 6  # edges that a sentence lists
+_WITHOUT_PRIOR = ("bootstrap-ges", "bootstrap-pc", "bcd-nets")  # methods that use no structure prior
 
 VERDICTS = {
     "exact": (
@@ -54,6 +57,13 @@ _OPENINGS = {  # kind of a pair: how its sentence begins, and what stands betwee
     "probable": ("Probably connected (75 to 90 %)", "–"),
     "undecided": ("Undecided whether connected at all (25 to 75 %)", "–"),
 }
+_OPENINGS_OF_SAMPLES = {  # the same where nothing vouches for the samples
+    "sure": ("In this direction in 90 % or more", "→"),
+    "directed": ("Connected in 90 % or more, mostly in this direction", "→"),
+    "open": ("Connected in 90 % or more, in either direction", "–"),
+    "probable": ("Connected in 75 to 90 %", "–"),
+    "undecided": ("Connected in 25 to 75 %", "–"),
+}
 
 
 class Figure(NamedTuple):
@@ -81,7 +91,10 @@ def figures(posterior: Posterior) -> list[Figure]:
     if posterior.log_evidence is not None:
         error = posterior.log_evidence_error
         spread = f" ± {error:.2g}" if error else ""
-        meaning = "log of prior × likelihood, summed over all graphs; higher explains the data better"
+        meaning = (
+            "log of prior × likelihood, summed over all graphs; higher explains the data better (compare it "
+            "under one prior only)"
+        )
         found.append(
             Figure("Log evidence", f"{posterior.log_evidence:.4f}{spread}".replace("-", "−"), meaning, None)
         )
@@ -121,14 +134,15 @@ def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | No
     rows = f"the {data.num_rows:,} rows of " if data is not None else ""
     source = f"“{config['data']}”" if config.get("data") else "the table"
     prior = config.get("prior")
-    given = f", with a {prior} prior over graphs" if isinstance(prior, str) else ""
+    has_prior = isinstance(prior, str) and posterior.method not in _WITHOUT_PRIOR
+    given = f", with a {prior} prior over graphs" if has_prior else ""
     return (
         f"Which directed acyclic graphs over {counted(posterior.num_variables, 'variable')} could have "
         f"produced {rows}{source}{given}? Answered by {posterior.method}."
     )
 
 
-def assumptions(data: Dataset | None) -> str:
+def assumptions(deciding: Deciding, data: Dataset | None) -> str:
     """What the probabilities take for granted."""
     shape = ""
     if data is not None:
@@ -137,8 +151,9 @@ def assumptions(data: Dataset | None) -> str:
             if data.is_continuous
             else "each variable is drawn from a table given its parents, "
         )
-    knowledge = data is not None and data.knowledge is not None
-    prior = "the knowledge listed below holds" if knowledge else "nothing was known beforehand"
+    prior = "nothing was known beforehand"
+    if deciding.knowledge:
+        prior = f"the knowledge {'that was given' if deciding.constraints is None else 'listed below'} holds"
     return (
         f"All probabilities hold under the model: {shape}there is no unmeasured common cause, no feedback, "
         f"and {prior}."
@@ -146,18 +161,32 @@ def assumptions(data: Dataset | None) -> str:
 
 
 def findings(posterior: Posterior) -> list[str]:
-    """What stands out, a sentence each, the surest first; no pair is in two of them."""
+    """What stands out, a sentence each, the surest first; no pair is in two of them.
+
+    Where nothing vouches for the samples, the sentences say what is in them, and not what is sure.
+    """
     pairs = posterior.edge_table().to_dict(orient="records")
+    if not pairs:
+        return ["A single variable has no edges."]
     connected = [pair["probability"] + pair["reverse"] for pair in pairs]
     kinds = [_kind(pair["probability"], pair["reverse"]) for pair in pairs]
     apart = sum(p < 1 - _SURE for p in connected)
-    sentences = [
-        f"{sum(connected):.1f} edges are expected among {len(pairs)} pairs of variables; "
-        f"{apart} {'pair is' if apart == 1 else 'pairs are'} very likely unconnected (90 % or more)."
-    ]
+    unconnected = f"{apart} {'pair is' if apart == 1 else 'pairs are'}"
+    among = f"{counted(len(pairs), 'pair')} of variables"
+    if is_vouched_for(posterior):
+        openings = _OPENINGS
+        first = (
+            f"{sum(connected):.1f} edges are expected among {among}; {unconnected} very likely unconnected"
+        )
+        none_sure = "No edge is sure together with its direction (90 % or more)."
+    else:
+        openings = _OPENINGS_OF_SAMPLES
+        first = f"{sum(connected):.1f} edges on average among {among}; {unconnected} unconnected"
+        none_sure = "No edge has one direction in 90 % or more."
+    sentences = [f"{first} (90 % or more)."]
     if "sure" not in kinds:
-        sentences.append("No edge is sure together with its direction (90 % or more).")
-    for kind, (opening, arrow) in _OPENINGS.items():
+        sentences.append(none_sure)
+    for kind, (opening, arrow) in openings.items():
         if found := [pair for pair, its_kind in zip(pairs, kinds, strict=True) if its_kind == kind]:
             sentences.append(f"{opening}: {_named(found, arrow)}.")
     return sentences

@@ -2,12 +2,13 @@
 
 const WIDTH = 380, HEIGHT = 220, LEFT = 52, RIGHT = 10, TOP = 24, BOTTOM = 36;
 const SERIES = ["var(--accent)", "var(--unsure)", "var(--good)", "var(--bad)", "var(--muted)"];
+const REFERENCE = "--series: var(--muted); stroke-dasharray: 4 3"; // a line to compare with, of no method
 const seriesColour = (index) => `--series: ${SERIES[index % SERIES.length]}`;
 
-function ticks(low, high, wanted = 4) {
+function ticks(low, high, wanted = 4, leastStep = 0) {
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((factor) => rough <= factor * power * 1.0001);
+  const step = Math.max(leastStep, power * [1, 2, 5, 10].find((factor) => rough <= factor * power * 1.0001));
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) found.push(k * step);
   return { step, found };
@@ -25,8 +26,8 @@ function axes({ title, xLabel, yLabel, x: [x0, x1], y: [y0, y1], wholeX = false 
   const toY = (value) => HEIGHT - BOTTOM - ((value - y0) / (y1 - y0)) * (HEIGHT - TOP - BOTTOM);
   const picture = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
   picture.append(svg("path", { class: "axis", d: `M${LEFT},${TOP}V${HEIGHT - BOTTOM}H${WIDTH - RIGHT}` }));
-  const across = ticks(x0, x1, 5), up = ticks(y0, y1);
-  for (const value of across.found.filter((tick) => !wholeX || Number.isInteger(tick)))
+  const across = ticks(x0, x1, 5, wholeX ? 1 : 0), up = ticks(y0, y1);
+  for (const value of across.found)
     picture.append(svg("text", { x: toX(value), y: HEIGHT - BOTTOM + 14, "text-anchor": "middle" }, tickText(value, across.step)));
   for (const value of up.found)
     picture.append(svg("text", { x: LEFT - 6, y: toY(value) + 4, "text-anchor": "end" }, tickText(value, up.step)));

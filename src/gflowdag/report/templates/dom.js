@@ -37,6 +37,7 @@ function percent(p) {
 
 const minus = (text) => text.replaceAll("-", "−");
 const spread = (error) => (error ? ` ± ${error < 0.0005 ? "<0.001" : error.toFixed(3)}` : "");
+const plural = (count, word) => `${Number(count).toLocaleString("en")} ${word}${String(count) === "1" ? "" : "s"}`;
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 // state.node: a chosen variable; state.pair: a chosen pair [i, j]; at most one of the two is set.

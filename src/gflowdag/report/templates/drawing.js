@@ -1,20 +1,25 @@
 // Nodes and edges of a graph at the positions of the shared layout; edges are { source, target, ... }.
 
-const NODE_HEIGHT = 30, HEAD = 9, PORT_GAP = 13, MARGIN = 14;
+const NODE_HEIGHT = 30, HEAD = 9, PORT_GAP = 13, PASSING = 7, MARGIN = 14;
 const at = report.graph.positions, widths = report.graph.widths;
 const bends = new Map(report.graph.bends.map((bend) => [`${bend.source},${bend.target}`, bend.points]));
 const rows = new Map();
 at.forEach(([, y], i) => rows.set(y, [...(rows.get(y) ?? []), i]));
+// All that lines can touch: they bend at given points, or pass beside a node.
+const reach = [
+  ...at.flatMap(([x], i) => [x - widths[i] / 2 - PASSING, x + widths[i] / 2 + PASSING]),
+  ...report.graph.bends.flatMap(({ points }) => points.map(([x]) => x)),
+];
 const frame = {
-  left: Math.min(...at.map(([x], i) => x - widths[i] / 2)) - MARGIN,
-  right: Math.max(...at.map(([x], i) => x + widths[i] / 2)) + MARGIN,
+  left: Math.min(...reach) - MARGIN,
+  right: Math.max(...reach) + MARGIN,
   top: Math.min(...at.map(([, y]) => y)) - NODE_HEIGHT / 2 - 38,
   bottom: Math.max(...at.map(([, y]) => y)) + NODE_HEIGHT / 2 + MARGIN,
 };
 
 // Where a line that wants to be at x can pass through a row of nodes.
 function gapNear(x, y) {
-  const taken = rows.get(y).map((i) => [at[i][0] - widths[i] / 2 - 7, at[i][0] + widths[i] / 2 + 7]);
+  const taken = rows.get(y).map((i) => [at[i][0] - widths[i] / 2 - PASSING, at[i][0] + widths[i] / 2 + PASSING]);
   const free = (value) => taken.every(([low, high]) => value <= low || value >= high);
   if (free(x)) return x;
   const candidates = taken.flat().filter(free);

@@ -89,9 +89,9 @@ function explainThreshold({ threshold }) {
   const above = edgesAbove(threshold);
   const falseEdges = sum(above.map(([i, j]) => 1 - probability[i][j]));
   const missing = sum(everyEdge.map(([i, j]) => probability[i][j])) - sum(above.map(([i, j]) => probability[i][j]));
+  const expected = ` ${falseEdges.toFixed(1)} of them are expected to be false; ${missing.toFixed(1)} true ones are expected to be left out.`;
   byId("threshold-value").textContent = threshold.toFixed(2);
-  byId("threshold-meaning").textContent =
-    `${above.length} ${above.length === 1 ? "edge" : "edges"} shown. ${falseEdges.toFixed(1)} of them are expected to be false; ${missing.toFixed(1)} true ones are expected to be left out.`;
+  byId("threshold-meaning").textContent = `${plural(above.length, "edge")} shown.${report.graph.vouched ? expected : ""}`;
   const cycle = findCycle(above);
   byId("cycle-warning").hidden = cycle === null;
   byId("cycle-warning").textContent = cycle

@@ -39,10 +39,23 @@ byId("heat").addEventListener("pointerover", (event) => {
 byId("heat").addEventListener("click", (event) => pairUnder(event) && choosePair(...pairUnder(event)));
 byId("causal-order").addEventListener("change", showHeatMap);
 
-function classCard({ probability: mass, logScore, sampled, members, directed, undirected }, rank) {
-  const plural = (count, word) => `${Number(count).toLocaleString("en")} ${word}${String(count) === "1" ? "" : "s"}`;
+const DRAWN = { class: "graph of the class", allowed: "graph of the class that prior knowledge allows", sampled: "sampled graph of the class" };
+
+// What a drawing says of directions. What sampled graphs share need not hold for others of their class.
+function directionsText({ basis, graphs, maybeChance, directed, undirected }) {
+  if (!directed.length && !undirected.length) return "No edges.";
+  const listed = undirected.slice(0, 8).map(([i, j]) => `${names[i]} – ${names[j]}`).join(", ");
+  const open = `${listed}${undirected.length > 8 ? ` and ${undirected.length - 8} more` : ""}`;
+  if (basis !== "sampled") return undirected.length ? `Open direction: ${open}.` : "Every edge has one direction.";
+  const drawn = graphs === 1 ? "the one graph drawn" : `all ${plural(graphs, "graph")} drawn`;
+  const found = undirected.length ? `Drawn in both directions: ${open}.` : `Every edge has one direction in ${drawn}.`;
+  return maybeChance ? `${found} ${undirected.length ? `${plural(graphs, "graph")} are few: other directions` : "That"} may be chance.` : found;
+}
+
+function classCard(drawing, rank) {
+  const { probability: mass, logScore, sampled, members, basis, graphs, directed, undirected } = drawing;
   const edges = [
-    ...directed.map(([i, j]) => ({ source: i, target: j, title: `${names[i]} → ${names[j]} in every graph of the class` })),
+    ...directed.map(([i, j]) => ({ source: i, target: j, title: `${names[i]} → ${names[j]} in every ${DRAWN[basis]}` })),
     ...undirected.map(([i, j]) => {
       const [source, target] = at[i][1] <= at[j][1] ? [i, j] : [j, i];
       return { source, target, headless: true, title: `${names[i]} – ${names[j]}: either direction` };
@@ -50,13 +63,13 @@ function classCard({ probability: mass, logScore, sampled, members, directed, un
   ];
   const picture = drawGraph(edges, () => ({}), `Equivalence class ${rank + 1}`);
   picture.setAttribute("style", `max-width: ${Math.round(1.1 * (frame.right - frame.left))}px`);
-  const open = undirected.slice(0, 8).map(([i, j]) => `${names[i]} – ${names[j]}`).join(", ");
-  const more = undirected.length > 8 ? ` and ${undirected.length - 8} more` : "";
+  const count = (number) => number.toLocaleString("en");
+  const found = basis === "allowed" ? `${count(graphs)} of them allowed, ${count(sampled)}` : `${count(sampled)} of them`;
   return html("article", { class: "card" },
     html("h3", {}, `${rank + 1}. ${percent(mass)}`),
-    html("p", { class: "muted" }, `${plural(members, "graph")}, ${plural(sampled, "of them").replace(/s$/, "")} sampled; ${plural(directed.length + undirected.length, "edge")}${logScore === null ? "" : `; log score ${minus(logScore.toFixed(2))}`}`),
+    html("p", { class: "muted" }, `${plural(members, "graph")}, ${found} sampled; ${plural(directed.length + undirected.length, "edge")}${logScore === null ? "" : `; log score ${minus(logScore.toFixed(2))}`}`),
     picture,
-    html("p", {}, undirected.length ? `Open direction: ${open}${more}.` : "Every edge has one direction."));
+    html("p", {}, directionsText(drawing)));
 }
 
 function showClasses() {
@@ -96,9 +109,9 @@ function showTruth() {
   const prChart = linesChart("Precision and recall", "recall", "precision", [...pr.map(({ points }) => points), level], unit);
   const key = [...roc.map(({ name: method }) => method), "chance"];
   for (const chart of [rocChart, prChart]) {
-    chart.picture.lastElementChild.setAttribute("style", "--series: var(--line)");
+    chart.picture.lastElementChild.setAttribute("style", REFERENCE);
     const legend = seriesKey(key);
-    legend.lastElementChild.firstElementChild.setAttribute("style", "--series: var(--line)");
+    legend.lastElementChild.firstElementChild.setAttribute("style", REFERENCE);
     chart.figure.append(legend);
   }
   byId("truth-charts").replaceChildren(rocChart.figure, prChart.figure);
@@ -108,14 +121,14 @@ function showTruth() {
     const touched = new Set(edgesAbove(threshold).flatMap(([i, j]) => [`${i},${j}`, `${j},${i}`]));
     const missed = report.truth.edges.filter(([i, j]) => !touched.has(`${i},${j}`)).length;
     byId("truth-counts").textContent =
-      `Above ${threshold.toFixed(2)}: ${count("hit")} hits, ${count("reversed")} reversed, ${missed} missed of ${report.truth.edges.length} true edges; ${count("false")} edges that the true graph does not have.`;
+      `Above ${threshold.toFixed(2)}: ${plural(count("hit"), "hit")}, ${count("reversed")} reversed, ${missed} missed of ${plural(report.truth.edges.length, "true edge")}; ${plural(count("false"), "edge")} that the true graph does not have.`;
   });
 }
 
 function showMethods() {
   const charts = report.methods.map(({ name: method, edges }) => {
     const chart = axes({ title: `${method} against ${report.method}`, xLabel: `edge probability by ${report.method}`, yLabel: `by ${method}`, x: [0, 1], y: [0, 1] });
-    chart.picture.append(svg("path", { class: "axis", d: `M${chart.toX(0)},${chart.toY(0)}L${chart.toX(1)},${chart.toY(1)}` }));
+    chart.picture.append(svg("path", { class: "series", style: REFERENCE, d: `M${chart.toX(0)},${chart.toY(0)}L${chart.toX(1)},${chart.toY(1)}` }));
     for (const [i, j] of everyEdge)
       chart.picture.append(svg("circle", { class: "dot", style: seriesColour(0), r: 3, cx: chart.toX(probability[i][j]).toFixed(1), cy: chart.toY(edges[i][j]).toFixed(1) },
         svg("title", {}, `${names[i]} → ${names[j]}: ${shown(probability[i][j])} and ${shown(edges[i][j])}`)));

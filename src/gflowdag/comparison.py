@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 
 from gflowdag import metrics
+from gflowdag.data import Dataset
 from gflowdag.errors import DataError, GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.posterior import Posterior
-from gflowdag.truth import Truth
+from gflowdag.truth import Truth, named
+from gflowdag.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
 REFERENCE_VARIABLES = 12  # up to this many an exact reference takes about a second, and is made unasked
-_DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
 _SHARED = ("score", "prior", "knowledge", "standardize")
 
 
@@ -46,10 +47,11 @@ class Comparison:
 
         Columns: `edges` (expected number), `shd` and `auroc` against the truth, `max_error` and `mean_error`
         of the edge probabilities against the exact posterior, `log_evidence`, `ess` (relative), `pareto_k`,
-        `r_hat`, `verdict`, `seconds`; NaN where a figure does not exist, and only columns that have one.
+        `r_hat`, `verdict`, `seconds`, `failure` (why a method gave no answer); NaN where a figure does not
+        exist, and only columns that have one.
         """
         rows = {name: self._row(posterior) for name, posterior in self.posteriors.items()}
-        rows |= {name: {"verdict": "failed"} for name in self.failures}
+        rows |= {name: {"verdict": "failed", "failure": reason} for name, reason in self.failures.items()}
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
         return table.dropna(axis="columns", how="all")
 
@@ -68,21 +70,11 @@ class Comparison:
     def print(self, console: Console | None = None) -> None:
         """Print the table, with a line for each method that failed."""
         from rich.console import Console
-        from rich.table import Table
+
+        from gflowdag.console import print_comparison
 
         console = console or Console()
-        table = self.table().drop(columns="mean_error", errors="ignore")
-        gap = 1 if console.width < 100 else 2
-        printed = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
-        printed.add_column("method", no_wrap=True)
-        for column in table.columns:
-            if column == "verdict":
-                printed.add_column("verdict", no_wrap=True)
-            else:
-                printed.add_column(column.replace("_", " "), justify="right", overflow="fold")
-        for name, row in table.iterrows():
-            printed.add_row(str(name), *(_shown(value, column) for column, value in row.items()))
-        console.print(printed)
+        print_comparison(self.table(), console, rest="table()")
         for name, reason in self.failures.items():
             console.print(f"{name} failed: {reason}", style="red", markup=False)
 
@@ -101,7 +93,7 @@ class Comparison:
         leading = given or next(iter(shown))
         others = {name: post for name, post in shown.items() if name != leading}
         first = replace(self.posteriors[leading], method=leading)  # the name that it was given here
-        return first.report(path, others=others, truth=self.truth, **context)
+        return first.report(path, others=others, truth=self.truth, failures=self.failures, **context)
 
     def plot(self) -> Figure:
         """Edge probabilities of every method against the exact ones, and ROC curves against the truth."""
@@ -123,6 +115,17 @@ class Comparison:
         if self.truth is not None:
             plot.roc(dict(self.posteriors), self.truth, ax=axes[0, -1])
         return figure
+
+    def __repr__(self) -> str:
+        verdicts = {name: post.diagnostics()["verdict"] for name, post in self.posteriors.items()}
+        verdicts |= dict.fromkeys(self.failures, "failed")
+        listed = ", ".join(f"{name}: {verdict}" for name, verdict in verdicts.items())
+        return f"<Comparison of {counted(len(verdicts), 'method')}; {listed}>"
+
+    def _repr_html_(self) -> str:
+        from gflowdag.notebook import comparison_html
+
+        return comparison_html(self)
 
 
 def compare(
@@ -147,14 +150,21 @@ def compare(
     """
     if not isinstance(methods, Mapping):
         raise DataError("methods come by name: {'exact': ExactPosterior(), 'mc3': MC3()}")
+    if not methods:
+        raise DataError("nothing to compare: name at least one method, {'exact': ExactPosterior()}")
+    for name, method in methods.items():
+        if not isinstance(method, Posterior | StructureLearner):
+            raise DataError(f"{name!r} is neither a posterior nor an estimator, such as MC3(): {method!r}")
+        if data is None and not isinstance(method, Posterior):
+            raise DataError(f"{name!r} is an estimator: give compare the `data` to fit it to")
+    if truth is not None:  # found wrong before the work, not after it
+        truth = named(truth, _variables(methods, data, interventions))
     posteriors: dict[str, Posterior] = {}
     failures: dict[str, str] = {}
     for name, method in methods.items():
         if isinstance(method, Posterior):
             posteriors[name] = method
             continue
-        if data is None:
-            raise DataError(f"{name!r} is an estimator: give compare the `data` to fit it to")
         try:
             copy = type(method)(**method.get_params(deep=False))
             posteriors[name] = copy.fit(data, interventions=interventions).posterior_
@@ -165,6 +175,14 @@ def compare(
     estimators = [method for method in methods.values() if isinstance(method, StructureLearner)]
     reference = exact[0] if exact else _reference(estimators, data, interventions)
     return Comparison(posteriors, truth, reference, failures)
+
+
+def _variables(methods: Mapping[str, Any], data: Any, interventions: Any) -> Sequence[str]:
+    """The names of the variables that the methods are about."""
+    for method in methods.values():
+        if isinstance(method, Posterior):
+            return method.names
+    return Dataset.as_dataset(data, interventions=interventions).names
 
 
 def _reference(estimators: list[StructureLearner], data: Any, interventions: Any) -> Posterior | None:
@@ -194,9 +212,3 @@ def _errors(posterior: Posterior, reference: Posterior) -> dict[str, float]:
     error = np.abs(posterior.edge_probabilities().to_numpy() - expected)
     d = len(error)
     return {"max_error": float(error.max()), "mean_error": float(error.sum() / max(d * (d - 1), 1))}
-
-
-def _shown(value: Any, column: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "–" if pd.isna(value) else f"{value:.{_DECIMALS.get(column, 3)}f}"
