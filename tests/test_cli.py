@@ -245,7 +245,25 @@ def test_a_table_of_which_every_column_is_dropped_is_refused_in_a_sentence(table
 def test_a_run_is_resumed_with_its_settings_or_told_which_differ(run: Path, table: Path) -> None:
     answer = gflowdag("fit", table, "--out", run, "--samples", "60", "--seed", "2", "--resume")
     assert answer.returncode == 2
-    assert "samples was 50, not 60, seed was 0, not 2; resume" in answer.stderr
+    assert "samples was 50 and is 60 now, seed was 0 and is 2 now; resume" in answer.stderr
+
+
+def test_a_setting_that_is_left_out_on_resuming_is_said_to_be_not_given(tmp_path: Path) -> None:
+    with runs.Run.start(tmp_path, {"iterations": 3, "budget": None}):
+        (tmp_path / runs.CHECKPOINT).touch()
+    expected = "budget was not given and is 9s now, iterations was 3 and is not given now; resume"
+    with pytest.raises(GFlowDAGError, match=expected):
+        runs.Run.start(tmp_path, {"iterations": None, "budget": "9s"}, resume=True)
+
+
+def test_an_empty_knowledge_file_is_no_knowledge(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").touch()
+    command = ("fit", table, "--knowledge", "empty.toml", "--out", "run", "--samples", "5", "-q")
+    assert gflowdag(*command, folder=tmp_path).returncode == 0
+    report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "nothing was known beforehand" in report
+    assert "Graphs that the data cannot tell apart" in report
+    assert "Here prior knowledge" not in report
 
 
 def test_a_run_that_is_not_there_is_begun_and_not_in_silence(table: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import gflowdag as gd
 from gflowdag import commands
 from gflowdag.console import print_comparison
 from gflowdag.data import Knowledge
-from gflowdag.errors import DataError
+from gflowdag.errors import DataError, GFlowDAGError
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +142,12 @@ def test_posteriors_are_matched_by_name_not_by_position(comparison):
         gd.compare({"exact": exact, "other": other})
 
 
+def test_a_comparison_of_nothing_is_refused(table):
+    for data in (None, table):
+        with pytest.raises(DataError, match="nothing to compare"):
+            gd.compare({}, data=data)
+
+
 def test_methods_without_names_are_refused(table):
     with pytest.raises(DataError, match="by name"):
         gd.compare([gd.MC3()], data=table)
@@ -169,10 +175,45 @@ def test_a_truth_is_read_once_and_before_the_work(table):
         gd.compare({"mc3": broken}, data=table, truth=[("nobody", table.columns[0])])
 
 
-@pytest.mark.parametrize(("columns", "first"), [(20, "exact"), (21, "order-mcmc")])
-def test_the_methods_compared_by_default_can_take_the_table(columns: int, first: str, monkeypatch):
+def table_of(columns: int, kind: str) -> gd.Dataset:
+    rng = np.random.default_rng(0)
+    if kind == "discrete":
+        return gd.Dataset.from_frame(pd.DataFrame(rng.integers(2, size=(50, columns)).astype(str)))
+    return gd.Dataset.from_array(rng.normal(size=(50, columns)))
+
+
+def take(learner, data: gd.Dataset) -> None:
+    """Have a method refuse the table, or work on it for a moment; the exact one refuses before it works."""
+    moments = {
+        "mc3": {"num_chains": 4, "burn_in": 4, "num_steps": 8, "thinning": 1},
+        "order-mcmc": {"num_chains": 4, "num_temperatures": 1, "iterations": 8, "num_records": 4},
+    }
+    if learner.method == "exact":
+        learner._check(data)
+    else:
+        learner.set_params(**moments[learner.method]).fit(data)
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "expected"),
+    [
+        (1, "continuous", ["exact"]),
+        (2, "continuous", ["exact", "mc3"]),
+        (20, "continuous", ["exact", "mc3"]),
+        (21, "continuous", ["order-mcmc", "mc3"]),
+        (1, "discrete", ["exact"]),
+        (2, "discrete", ["exact", "mc3"]),
+        (21, "discrete", ["order-mcmc"]),
+    ],
+)
+def test_the_methods_compared_by_default_can_take_the_table(columns, kind, expected, monkeypatch):
     asked = {}
     monkeypatch.setattr("gflowdag.comparison.compare", lambda methods, **_: asked.update(methods))
-    data = gd.Dataset.from_array(np.random.default_rng(0).normal(size=(50, columns)))
+    data = table_of(columns, kind)
     commands.run_comparison(data, methods=None, truth=None, samples=1, seed=0, verbose=False)
-    assert list(asked) == [first, "mc3"]
+    assert list(asked) == expected
+    for learner in asked.values():
+        take(learner, data)
+    for name in {"exact", "mc3"} - set(asked):
+        with pytest.raises(GFlowDAGError):
+            take(gd.estimators.estimator_class(name)(), data)

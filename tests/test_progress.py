@@ -68,6 +68,12 @@ def test_a_notebook_without_widgets_shows_one_line_and_no_warning(notebook, recw
     assert not recwarn.list
 
 
+def test_the_line_of_a_notebook_ends_also_where_the_work_fails(notebook) -> None:
+    with pytest.raises(ValueError, match="diverged"), progress_bar("mc3"):
+        raise ValueError("diverged")
+    assert notebook[-1] == "mc3  0 s"
+
+
 def test_a_file_is_told_nothing(capfd) -> None:
     with progress_bar("mc3") as listener:
         assert listener is silent

@@ -52,7 +52,7 @@ def method_costs(data: Dataset) -> list[dict[str, Any]]:
         data.num_rows,
         discrete=data.is_discrete,
         intervened=data.intervened is not None,
-        known_edges=knowledge.forbidden.sum() > data.num_variables,  # the diagonal; required ones: the reverse
+        known_edges=knowledge.rules_out_edges,
         limited_parents=knowledge.max_parents is not None,
     )
 

@@ -241,7 +241,7 @@ def _table_of(config: dict[str, Any]) -> dict[str, Any]:
 def run_comparison(
     data: Dataset, *, methods: list[str] | None, truth: Any, samples: int, seed: int, verbose: bool
 ) -> Comparison:
-    """Several methods on one table; by default the best that there is for its size, and MC3 if it takes it."""
+    """Several methods on one table; by default the best that there is for it, and MC3 if it takes it."""
     from gflowdag.checkup import method_costs
     from gflowdag.comparison import compare
     from gflowdag.estimators import estimator_class

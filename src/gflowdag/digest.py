@@ -13,7 +13,7 @@ from gflowdag.wording import counted
 MAX_ROWS = 20
 _LEAST_PROBABILITY = 0.01
 _DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
-_NAME_WIDTH = 19  # columns of a variable's name: two of them, four figures and the gaps fit into 80
+_NAME_WIDTH = 19  # columns of a variable's name
 
 
 class Digest(NamedTuple):
@@ -29,13 +29,21 @@ class Digest(NamedTuple):
     closing: str  # what the rows leave out
 
 
-def digest(posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS) -> Digest:
+def is_vouched_for(posterior: Posterior) -> bool:
+    """Whether conclusions may be drawn: the verdict is `exact` or `trusted`."""
+    return posterior.diagnostics()["verdict"] in ("exact", "trusted")
+
+
+def digest(
+    posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS, name_width: int = _NAME_WIDTH
+) -> Digest:
     """The short answer: how far to trust it, the evidence, and the likely edges.
 
     Args:
         posterior: to be told about.
         rest: where the reader finds the other pairs.
         max_rows: the most edges to list.
+        name_width: columns that the name of a variable may take.
     """
     facts = posterior.diagnostics()
     verdict = str(facts["verdict"])
@@ -44,7 +52,7 @@ def digest(posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS) -> Dige
     size = [*method, counted(posterior.num_variables, "variable"), graphs]
     figures = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
     pairs = _likely_pairs(posterior, max_rows)
-    label = dict(zip(posterior.names, short_names(posterior.names, _NAME_WIDTH), strict=True))
+    label = dict(zip(posterior.names, short_names(posterior.names, name_width), strict=True))
     return Digest(
         verdict,
         " · ".join(size),
@@ -85,6 +93,8 @@ def _closing(posterior: Posterior, num_shown: int, rest: str) -> str:
     likely = int((p > 0.5 + ROUNDING).sum())
     hidden = p.shape[0] * (p.shape[0] - 1) // 2 - num_shown
     sentence = f"{p.sum():.2f} edges expected; {likely} more likely than not."
+    if not is_vouched_for(posterior):
+        sentence = f"{p.sum():.1f} edges on average in the samples; {likely} in more than half of them."
     if hidden:
         sentence += f" {hidden} less probable {'pair is' if hidden == 1 else 'pairs are'} in {rest}."
     return sentence

@@ -126,13 +126,26 @@ def downloaded(browser, kind: str, name: str) -> Path:
 
 
 def test_an_exact_answer_has_no_column_of_errors(open_report, chain):
-    exact = replace(chain, details={"verdict": "exact", "explanation": "All were summed."})
-    headers = open_report(exact).find_elements("css selector", "#pair-table th button")
+    headers = open_report(replace(chain, details=EXACT)).find_elements(
+        "css selector", "#pair-table th button"
+    )
     assert "± error" not in [header.text for header in headers]
 
 
+EXACT = {"verdict": "exact", "explanation": "All were summed."}
+
+
+@pytest.mark.parametrize("verdict", ["not converged", "unverified"])
+def test_the_slider_expects_nothing_of_what_nothing_vouches_for(open_report, chain, verdict):
+    browser = open_report(replace(chain, details={"verdict": verdict, "explanation": ""}))
+    assert text(browser, "#threshold-meaning") == "1 edge shown."
+    set_threshold(browser, 0.2)
+    assert text(browser, "#threshold-meaning") == "3 edges shown."
+    assert "b → c → b" in text(browser, "#cycle-warning")
+
+
 def test_the_slider_shows_edges_their_expected_errors_and_cycles(open_report, chain):
-    browser = open_report(chain)
+    browser = open_report(replace(chain, details=EXACT))
     assert drawn_edges(browser) == {("0", "1")}
     assert "1 edge shown. 0.0 of them" in text(browser, "#threshold-meaning")
     assert not browser.find_element("id", "cycle-warning").is_displayed()
@@ -263,13 +276,35 @@ def test_a_single_variable_has_whole_numbers_of_edges_and_none_with_a_direction(
 
 
 def test_a_class_that_interventions_oriented_says_what_was_sampled(open_report):
-    graphs = np.zeros((3, 3, 3), dtype=bool)
-    graphs[:, 1, 2] = graphs[:2, 0, 1] = graphs[2, 1, 0] = True
-    browser = open_report(Posterior(graphs, "abc", details={"interventional": True}))
-    assert text(browser, "#class-cards .card > p:last-child") == "Sampled in both directions: a – b."
-    graphs[2] = graphs[0]
-    browser = open_report(Posterior(graphs, "abc", details={"interventional": True}))
-    assert text(browser, "#class-cards .card > p:last-child") == "Every edge has one direction."
+    chain, fork = np.zeros((2, 3, 3), dtype=bool)
+    chain[0, 1] = chain[1, 2] = fork[1, 0] = fork[1, 2] = True
+    expected = {
+        (1, 0): "Every edge has one direction in the only draw. That may be chance.",
+        (5, 0): "Every edge has one direction in all 5 draws. That may be chance.",
+        (20, 0): "Every edge has one direction in all 20 draws.",
+        (2, 1): "Sampled in both directions: a – b. Only 3 draws: the other directions may be chance.",
+        (20, 5): "Sampled in both directions: a – b.",
+    }
+    for (chains, forks), sentence in expected.items():
+        graphs = np.stack([chain] * chains + [fork] * forks)
+        browser = open_report(Posterior(graphs, "abc", details={"interventional": True}))
+        assert text(browser, "#class-cards .card > p:last-child") == sentence
+
+
+def test_a_class_that_knowledge_oriented_says_what_it_allows(open_report):
+    chain = np.zeros((1, 3, 3), dtype=bool)
+    chain[0, 0, 1] = chain[0, 1, 2] = True
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
+    for forbidden, allowed, sentence in (
+        [[("c", "b")], 2, "Open direction: a – b."],
+        [[("b", "a")], 1, "Every edge has one direction."],
+    ):
+        data = gd.Dataset.from_frame(frame, knowledge=gd.Knowledge(forbidden=forbidden))
+        browser = open_report(Posterior(chain, "abc"), data=data)
+        assert text(browser, "#class-cards .card > p:last-child") == sentence
+        header = text(browser, "#class-cards .card .muted")
+        assert header == f"3 graphs, {allowed} of them allowed, 1 sampled; 2 edges"
+        assert "the graphs of one class that it allows" in text(browser, "#classes")
 
 
 def test_one_hit_is_not_spoken_of_in_the_plural(open_report, chain):
@@ -291,6 +326,12 @@ def test_the_line_of_chance_can_be_seen(open_report, chain):
     for selector in ("#truth-charts path:last-of-type", "#method-charts path:last-of-type"):
         line = luminance(browser.execute_script(f"{look} return of('{selector}').stroke"))
         assert (surface + 0.05) / (line + 0.05) >= 3  # WCAG 2.1, 1.4.11
+    dashed = f"{look} return [of('#truth-charts path:last-of-type').strokeDasharray, of('.key.dashed')]"
+    dashes, swatch = browser.execute_script(f"{dashed}.map((of) => of.backgroundImage ?? of)")
+    assert dashes == "4px, 3px"
+    assert "repeating-linear-gradient" in swatch
+    assert "0px" in swatch
+    assert "4px" in swatch
 
 
 def test_print_keeps_bars_and_keys_and_leaves_no_heading_at_the_end_of_a_page(open_report, chain):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from report_posteriors import HOSTILE_NAMES, LONG_NAMES, hostile_posterior, noisy_posterior
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,9 +12,17 @@ from rich.console import Console
 from gflowdag.console import print_posterior
 from gflowdag.posterior import Posterior
 
+WIDE_NAMES = (
+    "収縮期血圧の平均値（安静時）",
+    "拡張期血圧の平均値（安静時）",
+    "血中グルコース濃度ミリモル毎リットル",
+    "血中インスリン濃度ミリモル毎リットル",
+    "年齢",
+)
 
-def printed(posterior: Posterior, **options) -> list[str]:
-    console = Console(file=io.StringIO(), width=80, highlight=False)
+
+def printed(posterior: Posterior, width: int = 80, **options) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
     print_posterior(posterior, console, **options)
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
@@ -53,6 +62,39 @@ def test_rows_of_long_names_fit_into_80_columns_whole_and_differ_from_each_other
         "concen…glucose_in_…",
         "concen…insulin_in_…",
     }
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("names", [LONG_NAMES, WIDE_NAMES, tuple("abcde")], ids=["long", "wide", "short"])
+def test_figures_are_whole_at_every_width_and_columns_left_out_are_named(width, names):
+    posterior = noisy_posterior(5, 50, names=names)
+    pairs = posterior.edge_table().head(3)
+    lines = printed(posterior, width, max_rows=3)
+    assert max(map(cell_len, lines)) <= width
+    start = next(index for index, line in enumerate(lines) if line.startswith("edge"))
+    left_out = " ".join(" ".join(lines).partition("without ")[2].partition(":")[0].split())
+    expected = [column for column in ("probability", "reverse", "absent", "error") if column not in left_out]
+    assert lines[start].replace("±", "").split() == ["edge", *expected]
+    for line, (_, pair) in zip(lines[start + 1 :], pairs.iterrows(), strict=False):
+        assert line.split()[3:] == [f"{pair[column]:.3f}" for column in expected]
+    assert len(expected) >= (1 if width == 40 else 3)
+    assert (left_out == "") == (width >= 80 or len(expected) == 4)
+
+
+def test_a_very_narrow_terminal_wraps_names_and_keeps_figures_whole():
+    lines = printed(noisy_posterior(5, 50, names=LONG_NAMES), 30, max_rows=1)
+    assert max(map(cell_len, lines)) <= 30
+    assert any(line.endswith(" 0.780") for line in lines)
+
+
+@pytest.mark.parametrize("verdict", ["not converged", "unverified"])
+def test_what_nothing_vouches_for_is_no_expectation(verdict):
+    posterior = noisy_posterior(5, 50, details={"verdict": verdict, "explanation": ""})
+    text = " ".join(printed(posterior))
+    assert "4.9 edges on average in the samples; 6 in more than half of them." in text
+    assert "expected" not in text
+    vouched = noisy_posterior(5, 50, details={"verdict": "trusted", "explanation": ""})
+    assert "edges expected; 6 more likely than not." in " ".join(printed(vouched))
 
 
 def test_rows_beyond_the_limit_are_counted():

@@ -24,6 +24,12 @@ def test_a_notebook_shows_verdict_evidence_and_edges(frame) -> None:
     assert f"{first.source} → {first.target}" in html
 
 
+def test_a_notebook_expects_nothing_of_what_nothing_vouches_for() -> None:
+    html = noisy_posterior(5, 50)._repr_html_()
+    assert "edges on average in the samples" in html
+    assert "expected" not in html
+
+
 def test_hostile_names_are_text_in_a_notebook() -> None:
     html = hostile_posterior()._repr_html_()
     assert "&lt;script&gt;" in html

@@ -28,6 +28,17 @@ class Constraints(NamedTuple):
     forbidden: np.ndarray  # bool [d, d]: the diagonal, what the user forbids, what closes a required cycle
     max_parents: int | None
 
+    @property
+    def rules_out_edges(self) -> bool:
+        """Whether any edge is required or forbidden; a required one forbids its reverse."""
+        return bool(self.forbidden.sum() > len(self.forbidden))
+
+    @property
+    def rules_out_graphs(self) -> bool:
+        """Whether any graph is ruled out."""
+        limit = self.max_parents
+        return self.rules_out_edges or (limit is not None and limit < len(self.forbidden) - 1)
+
 
 @dataclass(frozen=True)
 class Knowledge:

@@ -87,7 +87,7 @@ class StructureLearner(BaseEstimator):
         figures = {"seconds": time.perf_counter() - started, "notes": list(data.notes)}
         if data.intervened is not None:
             figures["interventional"] = True
-        if data.knowledge not in (None, Knowledge()):
+        if score.constraints.rules_out_graphs:
             figures["knowledge"] = True
         self.posterior_ = replace(posterior, details={**posterior.details, **figures})
         self.score_ = score

@@ -68,9 +68,7 @@ _MEASURED = {
     "bootstrap-pc": Measured(
         "no posterior", {11: 2.6, 20: 13.6}, {11: 208, 20: 209}, "baselines", (_INTERVENTIONS,)
     ),
-    "dibs": Measured(
-        "unverified", {5: 16, 11: 65, 20: 136}, {5: 278, 11: 278, 20: 785}, most_discrete=20
-    ),
+    "dibs": Measured("unverified", {5: 16, 11: 65, 20: 136}, {5: 278, 11: 278, 20: 785}, most_discrete=20),
     "bcd-nets": Measured(
         "unverified",
         {11: 48, 20: 60},

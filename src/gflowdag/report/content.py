@@ -86,17 +86,18 @@ def pairs_content(posterior: Posterior) -> list[list[Any]]:
 
 def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
     """The most probable Markov equivalence classes as lists of index pairs."""
-    keys = class_keys(posterior.samples)
+    keys = class_keys(posterior.samples) if str(deciding) else None
     table = posterior.equivalence_classes(top=None)
     top = table.head(_MAX_CLASSES if posterior.num_variables <= _LARGE else _MAX_CLASSES // 2)
     shown = []
     for row in top.to_dict(orient="records"):
-        drawn = posterior.samples[keys == keys[row["sample"]]]
-        completed = cpdag(drawn[0])
-        basis, graphs = _basis(drawn, completed, deciding)
+        completed = cpdag(posterior.samples[row["sample"]])
+        basis, graphs = "class", completed[None]
+        if keys is not None:
+            drawn = posterior.samples[keys == keys[row["sample"]]]
+            basis, graphs = _chosen_members(drawn, completed, deciding)
         graph = graphs.any(axis=0)
         both = graph & graph.T
-        is_chance = basis == "sampled" and len(drawn) < _FEW_DRAWS and (graph != completed).any()
         shown.append(
             {
                 "probability": numbers(row["probability"]),
@@ -105,7 +106,7 @@ def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
                 "members": str(class_size(completed)),  # may exceed what JavaScript counts exactly
                 "basis": basis,
                 "graphs": len(graphs),
-                "maybeChance": bool(is_chance),
+                "maybeChance": basis == "sampled" and len(graphs) < _FEW_DRAWS,
                 "directed": np.argwhere(graph & ~both).tolist(),
                 "undirected": np.argwhere(np.triu(both)).tolist(),
             }
@@ -113,18 +114,22 @@ def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
     return {"shown": shown, "total": len(table), "mass": numbers(top["probability"].sum())}
 
 
-def _basis(
+def _chosen_members(
     drawn: NDArray[np.bool_], completed: NDArray[np.bool_], deciding: Deciding
 ) -> tuple[str, NDArray[np.bool_]]:
-    """Whose edges the drawing of a class shows, and these graphs, bool [m, d, d].
+    """What the drawing of a class stands for where something chose between its members, and these graphs.
 
-    The whole `class` where nothing chose between its members. All that knowledge has `allowed`, whether they
-    were drawn or not. Where interventions chose, or what is allowed cannot be listed, those `sampled`.
+    All that knowledge has `allowed`, drawn or not; where interventions chose, or what is allowed cannot be
+    listed, those `sampled`, unless they say no more than the whole `class` does.
+
+    Args:
+        drawn: the samples of the class, bool [m, d, d].
+        completed: its CPDAG, bool [d, d].
+        deciding: what chose.
     """
-    if not str(deciding):
-        return "class", completed[None]
-    allowed = deciding.allowed_members(completed)
-    return ("sampled", drawn) if allowed is None else ("allowed", allowed)
+    if (allowed := deciding.allowed_members(completed)) is not None:
+        return "allowed", allowed
+    return ("class" if (drawn.any(axis=0) == completed).all() else "sampled"), drawn
 
 
 def distributions_content(posterior: Posterior) -> dict[str, Any]:

@@ -17,15 +17,16 @@ _MAX_LISTED = 300  # members of a class that are looked at one by one
 
 
 class Deciding(NamedTuple):
-    """Which of the two there were, as far as the report was told."""
+    """Which of the two there were, as far as the report was told; as text, those that chose."""
 
     interventions: bool
-    knowledge: bool
+    knowledge: bool  # that rules out any graph
     constraints: Constraints | None  # what the knowledge demands, where that is known
 
     def __str__(self) -> str:
-        found = ["interventions"] * self.interventions + ["prior knowledge"] * self.knowledge
-        return " and ".join(found)
+        # The largest number of parents is the same in all graphs of a class: a limit of it does not choose.
+        directs = self.knowledge and (self.constraints is None or self.constraints.rules_out_edges)
+        return " and ".join(["interventions"] * self.interventions + ["prior knowledge"] * directs)
 
     def allowed_members(self, completed: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """The graphs of a class between which nothing else chose, bool [m, d, d]; None where that is unknown.
@@ -35,11 +36,9 @@ class Deciding(NamedTuple):
         """
         if self.interventions or self.constraints is None or class_size(completed) > _MAX_LISTED:
             return None
-        required, forbidden, limit = self.constraints
         members = class_members(completed)
+        required, forbidden, _ = self.constraints
         breaks = (members & forbidden | ~members & required).any(axis=(1, 2))
-        if limit is not None:
-            breaks |= (members.sum(axis=1) > limit).any(axis=1)
         return None if breaks.all() else members[~breaks]
 
 
@@ -49,15 +48,7 @@ def find_deciding(posterior: Posterior, config: Mapping[str, Any], data: Dataset
     interventions = bool(details.get("interventional")) or (data is not None and data.intervened is not None)
     if data is not None and data.knowledge is not None:
         constraints = data.knowledge.resolve(posterior.names)
-        binds = _binds(constraints)
+        binds = constraints.rules_out_graphs
         return Deciding(interventions, binds, constraints if binds else None)
     told = details.get("knowledge") or (data is None and config.get("knowledge"))
     return Deciding(interventions, bool(told), None)
-
-
-def _binds(constraints: Constraints) -> bool:
-    """Whether any graph is ruled out."""
-    d = len(constraints.forbidden)
-    limit = constraints.max_parents
-    # The diagonal is forbidden always, and a required edge forbids its reverse.
-    return bool(constraints.forbidden.sum() > d) or (limit is not None and limit < d - 1)

@@ -132,9 +132,9 @@ def _check_location(
     if rounding.max() > MAX_ROUNDING:
         worst, farthest = int(rounding.argmax()), int(np.abs(distance).argmax())
         raise ScoreError(
-            f"Column {names[farthest]!r} lies {distance[farthest]:.3g} from the prior mean, too far where others "
-            f"leave {names[worst]!r} a standard deviation of {np.sqrt(left[worst] / n):.3g}: rounding would "
-            "decide BGe scores. Standardise the table (standardize=True), or subtract a constant from "
+            f"Column {names[farthest]!r} lies {distance[farthest]:.3g} from the prior mean, too far where "
+            f"others leave {names[worst]!r} a standard deviation of {np.sqrt(left[worst] / n):.3g}: rounding "
+            "would decide BGe scores. Standardise the table (standardize=True), or subtract a constant from "
             "the column."
         )
 

@@ -47,9 +47,10 @@ function directionsText({ basis, graphs, maybeChance, directed, undirected }) {
   const listed = undirected.slice(0, 8).map(([i, j]) => `${names[i]} – ${names[j]}`).join(", ");
   const open = `${listed}${undirected.length > 8 ? ` and ${undirected.length - 8} more` : ""}`;
   if (basis !== "sampled") return undirected.length ? `Open direction: ${open}.` : "Every edge has one direction.";
-  const drawn = graphs === 1 ? "the one graph drawn" : `all ${plural(graphs, "graph")} drawn`;
-  const found = undirected.length ? `Drawn in both directions: ${open}.` : `Every edge has one direction in ${drawn}.`;
-  return maybeChance ? `${found} ${undirected.length ? `${plural(graphs, "graph")} are few: other directions` : "That"} may be chance.` : found;
+  const draws = graphs === 1 ? "the only draw" : `all ${plural(graphs, "draw")}`;
+  const found = undirected.length ? `Sampled in both directions: ${open}.` : `Every edge has one direction in ${draws}.`;
+  if (!maybeChance) return found;
+  return `${found} ${undirected.length ? `Only ${plural(graphs, "draw")}: the other directions` : "That"} may be chance.`;
 }
 
 function classCard(drawing, rank) {
@@ -111,7 +112,9 @@ function showTruth() {
   for (const chart of [rocChart, prChart]) {
     chart.picture.lastElementChild.setAttribute("style", REFERENCE);
     const legend = seriesKey(key);
-    legend.lastElementChild.firstElementChild.setAttribute("style", REFERENCE);
+    const swatch = legend.lastElementChild.firstElementChild;
+    swatch.setAttribute("style", REFERENCE);
+    swatch.classList.add("dashed");
     chart.figure.append(legend);
   }
   byId("truth-charts").replaceChildren(rocChart.figure, prChart.figure);
