@@ -9,12 +9,13 @@ import time
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import problems
 from gflowdag import metrics
 from gflowdag.estimators.dag_gflownet import PRESETS, DAGGFlowNet, weighted_posterior
-from gflowdag.estimators.witnesses import witness_log_weights
+from gflowdag.estimators.witnesses import short_chains, witness_log_weights
 from gflowdag.exact import Reference, reference
 from gflowdag.gflownet.edge_learner import EdgeLearner
 from gflowdag.gflownet.edge_policy import default_width
@@ -25,12 +26,19 @@ from gflowdag.score import Score, make_score
 from harness import Options, Row
 
 
-def learner(space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner:
+def learner(score: Score, space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner:
     """The learner of `fast`, with other settings than its own where they are given."""
     d = space.num_variables
     batch = int(options.extra.get("batch", PRESETS["fast"].batch_size))
     check_memory(d, batch)
-    return EdgeLearner(space, batch_size=batch, width=default_width(d), **settings)
+    number = settings.pop("num_guides", num_guides(options))
+    guides = jnp.asarray(short_chains(score, options.seed, number).samples) if number else None
+    return EdgeLearner(space, guides=guides, batch_size=batch, width=default_width(d), **settings)
+
+
+def num_guides(options: Options) -> int:
+    """Graphs that lead `fast`."""
+    return int(options.extra.get("guides", DAGGFlowNet().num_guides))
 
 
 def length(options: Options, default: int) -> dict[str, Any]:
@@ -83,6 +91,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     estimator = DAGGFlowNet(
         preset=options.extra.get("preset", "fast"),
         batch_size=int(batch) if batch else None,
+        num_guides=num_guides(options),
         num_weighted=1000 if options.quick else 10_000,
         random_state=options.seed,
         **length(options, default_iterations),
@@ -96,6 +105,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     row: Row = {
         "problem": problem.name,
         "preset": details["preset"],
+        "guides": num_guides(options) if details["preset"] == "fast" else None,
         "iterations": details["iterations"],
         "seconds": seconds,
         **fidelity(posterior, exact),

@@ -1,8 +1,8 @@
 """DAG-GFlowNet: fidelity to the exact posterior and learning curves.
 
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
-`iterations=N` or `budget=SECONDS`, `batch=N`; `data=raw` or `data=standardised` alone (five and twenty
-variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
+`iterations=N` or `budget=SECONDS`, `batch=N`, `guides=N`; `data=raw` or `data=standardised` alone (five and
+twenty variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
 `files=A,B` (five, pooled); `d=N` and `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve);
 `fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
@@ -131,7 +131,7 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
     score = make_score(problems.linear_gaussian(5, 100, network, standardize=standardize).data)
     space, log_scores = edge_space(score), score.log_score(graphs)
     trained = train(
-        edge_rows.learner(space, options),
+        edge_rows.learner(score, space, options),
         jax.random.key(options.seed),
         **edge_rows.length(options, PRESETS["fast"].iterations),
         options=preset_for("fast", 5).options,
@@ -196,7 +196,7 @@ def _curve(options: Options) -> Iterator[Row]:
     exact = np.tensordot(softmax(log_scores), graphs, axes=1)[off_diagonal]
     paper_batch = int(options.extra.get("paper_batch", PRESETS["paper"].batch_size))
     learners = {
-        "fast": edge_rows.learner(space, options),
+        "fast": edge_rows.learner(score, space, options),
         "paper": PaperLearner(space, batch_size=paper_batch),
     }
     rate = float(options.extra.get("paper_rate", PRESETS["paper"].options.learning_rate))
@@ -251,6 +251,7 @@ def _objectives(options: Options) -> Iterator[Row]:
         {"objective": "detailed"},
         {"backward": "uniform"},
         {"exploration": 0.0},
+        {"num_guides": 0},
         {"cooldown": 0.25, "learning_rate": 1e-3},
     ]
     exact = reference(score.dense_table(), options.references)
@@ -258,7 +259,7 @@ def _objectives(options: Options) -> Iterator[Row]:
         optimisation = {name: value for name, value in setting.items() if name in Optimisation._fields}
         learning = {name: value for name, value in setting.items() if name not in optimisation}
         trained = train(
-            edge_rows.learner(space, options, **learning),
+            edge_rows.learner(score, space, options, **learning),
             jax.random.key(options.seed),
             **edge_rows.length(options, 1000),
             options=preset_for("fast", 5).options._replace(**optimisation),
@@ -279,15 +280,17 @@ def _collapse(options: Options) -> Iterator[Row]:
     space = edge_space(score)
     exact = reference(score.dense_table(), options.references)
     hasty = {"exploration": 0.0, "tempering": Tempering(spread=2.0, rate=0.03)}
-    for seed in range(1 if options.quick else 3):
+    runs = [(guides, seed) for guides in (0, edge_rows.num_guides(options)) for seed in range(3)]
+    for guides, seed in runs[::3] if options.quick else runs:
         trained = train(
-            edge_rows.learner(space, options, **hasty),
+            edge_rows.learner(score, space, options, num_guides=guides, **hasty),
             jax.random.key(seed),
             **edge_rows.length(options, 1000),
             options=PRESETS["fast"].options,
         )
         yield {
             "problem": problem.name,
+            "guides": guides,
             "seed": seed,
             "iterations": trained.iterations,
             "seconds": trained.seconds,

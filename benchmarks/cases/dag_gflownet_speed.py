@@ -77,7 +77,7 @@ def _sampling(d: int, options: Options) -> Iterator[Row]:
     if estimator.preset == "chains":
         learner = estimator._pupil(score, preset, options.seed, silent)
     else:
-        learner = estimator._learner(score, preset)
+        learner = estimator._learner(score, preset, seed=0)
     trained = train(
         learner,
         jax.random.key(options.seed),

@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,6 +47,33 @@ def test_four_variables_with_knowledge_are_learnt():
         learnt = policy_distribution(space, trained.params, graphs)
     assert learnt[probabilities == 0].max() == 0
     assert divergence(learnt, probabilities) < 0.01
+
+
+class Prejudiced(EdgeLearner):
+    """Begins with a policy that prefers every other edge to X1 → X2."""
+
+    def init(self, key):
+        policy, _ = super().init(key)
+        prejudice = jnp.zeros_like(policy.last.bias).at[2].set(-30.0)  # after stop and X1 → X1
+        policy = eqx.tree_at(lambda policy: policy.last.bias, policy, policy.last.bias + prejudice)
+        return policy, jnp.ones((), jnp.float32)  # the reward is the posterior's own
+
+
+def test_guides_lead_to_a_mode_that_the_policy_would_not_draw():
+    with jax.enable_x64(True):
+        score, space = problem(3)
+        graphs, probabilities, _ = posterior(score)
+        seen = {}
+        for name, guides in (("alone", None), ("guided", jnp.asarray(graphs))):
+            learner = Prejudiced(space, guides=guides, batch_size=64, width=32, exploration=0.0)
+            trained = train(
+                learner, jax.random.key(0), iterations=600, options=Options(learning_rate=1e-2, warmup=10)
+            )
+            learnt = policy_distribution(space, trained.params, graphs)
+            seen[name] = learnt[graphs[:, 0, 1]].sum()
+    assert seen["alone"] < 0.1  # it takes the edge only where no other is legal
+    # Guides are all graphs alike, not the posterior: it is the balance that says how often to go there.
+    assert seen["guided"] == pytest.approx(probabilities[graphs[:, 0, 1]].sum(), abs=0.02)
 
 
 def test_the_exponent_rises_only_while_the_policy_keeps_up():

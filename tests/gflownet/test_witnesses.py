@@ -7,7 +7,9 @@ from exact_flows import exact_policy, posterior, problem
 from gflowdag.data import Knowledge
 from gflowdag.estimators.dag_gflownet import weighted_posterior
 from gflowdag.estimators.witnesses import unseen_share, witness_log_weights
-from gflowdag.gflownet.retrace import retrace
+from gflowdag.gflownet.edge_learner import action_log_probabilities
+from gflowdag.gflownet.objectives import evidence_estimates
+from gflowdag.gflownet.retrace import retrace, walk_back
 from gflowdag.gflownet.rollout import sample_dags
 
 
@@ -20,6 +22,26 @@ def test_every_way_back_from_every_graph_weighs_the_evidence_under_the_exact_flo
         log_ratio = retrace(space, exact_policy(score), jax.random.key(0), jnp.asarray(graphs))
     # float32 log probabilities of up to a hundred nats
     np.testing.assert_allclose(score.log_score(graphs) + np.asarray(log_ratio), log_evidence, atol=1e-4)
+
+
+@pytest.mark.parametrize("knowledge", [None, Knowledge(required=[("X2", "X3")])])
+def test_a_recorded_way_back_leads_to_the_graph_and_balances_under_the_exact_flows(knowledge):
+    with jax.enable_x64(True):
+        score, space = problem(3, knowledge)
+        graphs, probabilities, log_evidence = posterior(score)
+        graphs = graphs[probabilities > 0]
+        policy, one = exact_policy(score), jnp.ones((), jnp.float32)
+        walked = walk_back(space, policy, jax.random.key(0), jnp.asarray(graphs), exponent=one)
+        estimates = evidence_estimates(walked.gain, *action_log_probabilities(policy, walked))
+    stopped, added = np.asarray(walked.stopped), graphs.sum(axis=(1, 2)) - score.constraints.required.sum()
+    np.testing.assert_array_equal(stopped.argmax(axis=0), added)
+    np.testing.assert_array_equal(np.asarray(walked.active).sum(axis=0), added + 1)
+    last = np.asarray(walked.observation.adjacency)[added, np.arange(len(graphs))]
+    np.testing.assert_array_equal(last, graphs)
+    start = score.log_score(score.constraints.required[None])[0]
+    found = np.asarray(estimates)[np.asarray(walked.active)] + start
+    # Every state on the way gives the evidence; float32 log probabilities of up to a hundred nats.
+    np.testing.assert_allclose(found, log_evidence, atol=1e-4)
 
 
 def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():

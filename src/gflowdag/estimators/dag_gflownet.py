@@ -17,7 +17,13 @@ from gflowdag.devices import count_devices, data_parallel
 from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.witnesses import heard, order_chains, unseen_share, witness_log_weights
+from gflowdag.estimators.witnesses import (
+    heard,
+    order_chains,
+    short_chains,
+    unseen_share,
+    witness_log_weights,
+)
 from gflowdag.gflownet.balanced import balanced_dags
 from gflowdag.gflownet.edge_cloning import EdgeCloning
 from gflowdag.gflownet.edge_learner import EdgeLearner
@@ -28,7 +34,7 @@ from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress, begin_phase
+from gflowdag.progress import Progress, begin_phase, silent
 from gflowdag.score import Score
 
 _NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
@@ -93,8 +99,10 @@ class DAGGFlowNet(StructureLearner):
         draws: `"iid"` (default), or `"balanced"`: each graph follows the policy, but together they are spread
             evenly, so that marginals are several times closer to the policy's than those of independent
             graphs. Takes eight times as long to draw; the error of the evidence is then overstated.
-        num_witnesses: graphs of short Markov chains over orders, on which the policy is tested for what it
-            never draws itself; 0 for no such test.
+        num_guides: graphs of short Markov chains over orders to which an eighth of the trajectories that
+            `fast` learns from lead, so that it misses no mode that they find; 0 to learn from its own alone.
+        num_witnesses: graphs of other such chains, on which the policy is tested for what it never draws
+            itself; 0 for no such test.
         devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
@@ -123,6 +131,7 @@ class DAGGFlowNet(StructureLearner):
         num_weighted: int = 10_000,
         sampling_batch: int | None = None,
         draws: str = "iid",
+        num_guides: int = 1024,
         num_witnesses: int = 256,
         devices: int | str | None = None,
         folder: str | Path | None = None,
@@ -148,6 +157,7 @@ class DAGGFlowNet(StructureLearner):
         self.num_weighted = num_weighted
         self.sampling_batch = sampling_batch
         self.draws = draws
+        self.num_guides = num_guides
         self.num_witnesses = num_witnesses
         self.devices = devices
         self.folder = folder
@@ -156,10 +166,7 @@ class DAGGFlowNet(StructureLearner):
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         preset = self._preset(score.num_variables)
         num_devices = count_devices(self.devices, batch_size=preset.batch_size)
-        if self.preset == "chains":
-            learner = self._pupil(score, preset, seed, progress)
-        else:
-            learner = self._learner(score, preset)
+        learner = self._learner(score, preset, seed, progress)
         train_key, sample_key = jax.random.split(jax.random.key(seed))
         begin_phase(progress, "training")
         with data_parallel(num_devices):
@@ -186,7 +193,7 @@ class DAGGFlowNet(StructureLearner):
             samples = balanced_dags(space, policy, key, count)
         else:
             samples = sample_dags(space, policy, key, count, batch=self.sampling_batch)
-        # Another seed than that of the chains that may have taught the policy.
+        # Another seed than that of the chains that the policy may have learnt from.
         witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
         figures = {"preset": self.preset, "iterations": iterations, "draws": self.draws}
@@ -199,6 +206,8 @@ class DAGGFlowNet(StructureLearner):
             settings += [self.chain_steps, self.num_chains]
         elif self.preset == "paper":
             settings += [PAPERS_NETWORK]
+        else:
+            settings += [self.num_guides]
         return settings
 
     def _preset(self, num_variables: int) -> Preset:
@@ -213,8 +222,12 @@ class DAGGFlowNet(StructureLearner):
             options = options._replace(learning_rate=self.learning_rate)
         return Preset(self.iterations or preset.iterations, self.batch_size or preset.batch_size, options)
 
-    def _learner(self, score: Score, preset: Preset) -> EdgeLearner | PaperLearner:
+    def _learner(
+        self, score: Score, preset: Preset, seed: int, progress: Progress = silent
+    ) -> EdgeLearner | EdgeCloning | PaperLearner:
         d = score.num_variables
+        if self.preset == "chains":
+            return self._pupil(score, preset, seed, progress)
         if self.preset == "paper":
             if self.objective not in (None, "detailed"):
                 raise GFlowDAGError("the preset `paper` is trained by detailed balance: leave objective out")
@@ -224,8 +237,19 @@ class DAGGFlowNet(StructureLearner):
             raise GFlowDAGError(f"objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
         check_memory(d, preset.batch_size, limit=MAX_MEMORY * count_devices(self.devices))
         return EdgeLearner(
-            edge_space(score), batch_size=preset.batch_size, objective=objective, width=default_width(d)
+            edge_space(score),
+            guides=self._guides(score, seed, progress),
+            batch_size=preset.batch_size,
+            objective=objective,
+            width=default_width(d),
         )
+
+    def _guides(self, score: Score, seed: int, progress: Progress) -> Array | None:
+        """Graphs for `fast` to be led to, bool [m, d, d]."""
+        if not self.num_guides:
+            return None
+        begin_phase(progress, "guides")
+        return jnp.asarray(short_chains(score, seed, self.num_guides).samples)
 
     def _pupil(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
         """A learner with the graphs of Markov chains to learn from."""

@@ -31,13 +31,18 @@ def order_chains(
     return chains._infer(score, seed, progress)
 
 
+def short_chains(score: Score, seed: int, num_graphs: int) -> Posterior:
+    """Graphs from chains that are long enough to find the modes, not to weigh them."""
+    return order_chains(score, seed, num_graphs, num_chains=16, iterations=200)
+
+
 def witness_log_weights(
     score: Score, seed: int, num_witnesses: int, space: EdgeSpace, policy: Policy
 ) -> NDArray[np.float64]:
     """Log importance weights of graphs that the policy did not draw, [num_witnesses]."""
     if not num_witnesses:
         return np.zeros(0)
-    chains = order_chains(score, seed, num_witnesses, num_chains=16, iterations=200)
+    chains = short_chains(score, seed, num_witnesses)
     log_ratio = retrace(space, policy, jax.random.key(seed), chains.samples)
     return chains.log_scores + np.asarray(log_ratio)
 

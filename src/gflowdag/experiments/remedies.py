@@ -17,6 +17,7 @@ from gflowdag.estimators.dag_gflownet import DAGGFlowNet, Preset
 from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.edge_policy import PairPolicy, default_width
 from gflowdag.gflownet.edges import Observation, check_memory, edge_space
+from gflowdag.progress import Progress, silent
 from gflowdag.score import Score
 
 _UNTEMPERED = Tempering(first_gain=1e9, rate=0.0)  # the exponent starts at 1 and stays there
@@ -40,7 +41,7 @@ class BlindLearner(EdgeLearner):
 
 
 class PartlyRemedied(DAGGFlowNet):
-    """The preset `fast` with one of the remedies, or none.
+    """The preset `fast` with one of the remedies, or none, and without guides.
 
     Args:
         temperature_schedule: temper the reward at first.
@@ -53,7 +54,8 @@ class PartlyRemedied(DAGGFlowNet):
         self.temperature_schedule = temperature_schedule
         self.reparametrised = reparametrised
 
-    def _learner(self, score: Score, preset: Preset) -> EdgeLearner:
+    def _learner(self, score: Score, preset: Preset, seed: int, progress: Progress = silent) -> EdgeLearner:
+        del seed, progress
         d = score.num_variables
         check_memory(d, preset.batch_size)
         learner = EdgeLearner if self.reparametrised else BlindLearner

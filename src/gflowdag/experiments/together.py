@@ -155,7 +155,7 @@ def train_together(
     seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
     preset = estimator._preset(scores[0].num_variables)
-    learners = [estimator._learner(score, preset) for score in scores]
+    learners = [estimator._learner(score, preset, seed + index) for index, score in enumerate(scores)]
     train_key, sample_key = jax.random.split(jax.random.key(seed))
     trained = train(
         Stacked(learners),

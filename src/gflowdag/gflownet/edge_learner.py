@@ -1,4 +1,10 @@
-"""The `fast` learner: trajectories of the present policy, on a reward tempered up to the posterior."""
+"""The `fast` learner: trajectories of the present policy, and some to graphs that others have found.
+
+The reward is tempered up to the posterior. A policy that learns from its own trajectories alone keeps to the
+first mode that it finds, and its weights do not tell. So there may be *guides*, graphs of another sampler:
+some trajectories of each batch are walked back from them. A balance holds for all trajectories, wherever they
+come from, so guides need not follow the posterior, and what is learnt does not depend on them in the end.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,7 @@ from jax import Array
 from gflowdag.gflownet.edge_policy import PairPolicy
 from gflowdag.gflownet.edges import EdgeSpace, Observation, Policy, observe, start, tempered
 from gflowdag.gflownet.objectives import balance_loss, evidence_estimates, final_estimates
+from gflowdag.gflownet.retrace import walk_back
 from gflowdag.gflownet.rollout import Trajectories, rollout
 
 BLOCK = 8  # about as many time steps have their gradient computed together; unreached blocks are skipped
@@ -49,12 +56,14 @@ def spread(log_weights: Array) -> Array:
 
 
 class EdgeLearner(eqx.Module):
-    """On-policy learning of the edge-wise GFlowNet; see `trainer.Learner`."""
+    """Learning of the edge-wise GFlowNet by a balance of trajectories; see `trainer.Learner`."""
 
     space: EdgeSpace
+    guides: Array | None  # bool [m, d, d], graphs to which `guided_share` of the trajectories lead
     batch_size: int = eqx.field(static=True)
     objective: str = eqx.field(static=True)
     exploration: float = eqx.field(static=True)
+    guided_share: float = eqx.field(static=True)
     width: int = eqx.field(static=True)
     depth: int = eqx.field(static=True)
     backward: str = eqx.field(static=True)
@@ -64,16 +73,19 @@ class EdgeLearner(eqx.Module):
         self,
         space: EdgeSpace,
         *,
+        guides: Array | None = None,
         batch_size: int = 128,
         objective: str = "trajectory",
         exploration: float = 0.25,
+        guided_share: float = 0.125,
         width: int = 256,
         depth: int = 3,
         backward: str = "learnt",
         tempering: Tempering = Tempering(),  # noqa: B008 (immutable)
     ):
-        self.space, self.batch_size, self.objective = space, batch_size, objective
-        self.exploration, self.width, self.depth = exploration, width, depth
+        self.space, self.guides, self.batch_size, self.objective = space, guides, batch_size, objective
+        self.exploration, self.guided_share = exploration, guided_share
+        self.width, self.depth = width, depth
         self.backward, self.tempering = backward, tempering
 
     def init(self, key: Array) -> tuple[PairPolicy, Array]:
@@ -85,10 +97,16 @@ class EdgeLearner(eqx.Module):
     def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, step: Array):
         """Imbalance of fresh trajectories."""
         del target, step
-        explorers = int(self.exploration * self.batch_size)
+        guided = 0 if self.guides is None else int(self.guided_share * self.batch_size)
+        own = self.batch_size - guided
+        explorers = int(self.exploration * own)
         sharpness = jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32)
-        sharpness = jnp.append(sharpness, jnp.ones(self.batch_size - explorers, jnp.float32))
+        sharpness = jnp.append(sharpness, jnp.ones(own - explorers, jnp.float32))
         trajectories = rollout(self.space, params, key, exponent=memory, sharpness=sharpness)
+        if guided:
+            fresh = jax.random.fold_in(key, self.space.max_steps)  # the rollout has used the numbers below
+            others = self._guided(params, fresh, guided, memory)
+            trajectories = jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1), trajectories, others)
         trajectories = jax.lax.stop_gradient(trajectories)
         log_stop, log_forward, log_backward = action_log_probabilities(params, trajectories)
         log_reward = tempered(
@@ -101,15 +119,22 @@ class EdgeLearner(eqx.Module):
         loss = balance_loss(self.objective, estimates, trajectories.active, trajectories.stopped)
         # The backward policy learns which edge came last in the policy's own trajectories: a balance leaves
         # it free to expect orders that the forward policy never takes. Only the gradient of this is added.
-        likelihood = log_backward[:, explorers:].sum() / self.batch_size
+        likelihood = log_backward[:, explorers:own].sum() / own
         loss = loss - (likelihood - jax.lax.stop_gradient(likelihood))
 
-        log_weights = final_estimates(estimates, trajectories.stopped)[explorers:]
+        log_weights = final_estimates(estimates, trajectories.stopped)[explorers:own]
         total, squares = jax.nn.logsumexp(log_weights), jax.nn.logsumexp(2 * log_weights)
         ess = jnp.exp(2 * total - squares) / len(log_weights)
-        edges = trajectories.active.sum() / self.batch_size - 1.0
+        edges = trajectories.active[:, :own].sum() / own - 1.0
         figures = {"exponent": memory, "ess": ess, "spread": spread(log_weights), "edges": edges}
         return loss, (self.tempering.update(memory, log_weights), figures)
+
+    def _guided(self, params: PairPolicy, key: Array, number: int, exponent: Array) -> Trajectories:
+        """Trajectories to some of the guides."""
+        assert self.guides is not None
+        row_key, walk_key = jax.random.split(key)
+        rows = jax.random.randint(row_key, (number,), 0, len(self.guides), jnp.int32)
+        return walk_back(self.space, params, walk_key, self.guides[rows], exponent=exponent)
 
 
 def action_log_probabilities(policy: Policy, trajectories: Trajectories) -> tuple[Array, Array, Array]:
