@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,16 @@ def tolerated_growth(folder: Path) -> dict[str, int]:
     from joblib.externals.loky import process_executor
 
     return {"bytes": process_executor._MAX_MEMORY_LEAK_SIZE}
+
+
+def long(folder: Path, number: int) -> dict[str, int]:
+    (folder / f"worker-{os.getpid()}").touch()
+    time.sleep(300)
+    return {"number": number}
+
+
+def _long_tasks() -> list[Task]:
+    return [Task(f"long-{number}", "test_study:long", {"number": number}) for number in range(2)]
 
 
 def _fatal_task(number: int) -> Task:
@@ -213,18 +224,44 @@ def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
     assert [row["square"] for row in rows[1:]] == [1, 4]
 
 
-def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    program = (
-        "from test_study import _slow_tasks; from gflowdag.experiments.study import run_tasks; "
-        f"from pathlib import Path; run_tasks(_slow_tasks(Path({str(log)!r})), {str(tmp_path)!r})"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
-    study = subprocess.Popen([sys.executable, "-c", program], env=environment)
+def _wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
-    while not log.exists() or len(log.read_text().split()) < 3:  # two are done, the third has begun
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def _start_study(tasks: str, folder: Path, jobs: int) -> subprocess.Popen[bytes]:
+    """Run the tasks that an expression over this module gives, in a program of their own."""
+    program = (
+        "import test_study as these; from gflowdag.experiments.study import run_tasks; "
+        f"from pathlib import Path; run_tasks({tasks}, {str(folder)!r}, jobs={jobs})"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    return subprocess.Popen([sys.executable, "-c", program], env=environment)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_of_a_killed_study_do_not_outlive_it(tmp_path: Path) -> None:
+    study = _start_study("these._long_tasks()", tmp_path, jobs=2)
+    _wait_for(lambda: len(list(tmp_path.glob("worker-*"))) == 2)
+    study.kill()
+    study.wait()
+    workers = [int(path.name.split("-")[1]) for path in tmp_path.glob("worker-*")]
+    _wait_for(lambda: not any(_is_alive(pid) for pid in workers))
+
+
+def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    study = _start_study(f"these._slow_tasks(Path({str(log)!r}))", tmp_path, jobs=1)
+    _wait_for(lambda: log.exists() and len(log.read_text().split()) >= 3)  # two are done, the third has begun
     study.kill()
     assert study.wait() == -signal.SIGKILL
     before = log.read_text().split()

@@ -14,10 +14,12 @@ import json
 import math
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,13 +189,29 @@ def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[st
     try:
         calls = (delayed(run_task)(task, folder) for task in tasks)
         pool = Parallel(
-            n_jobs=jobs, backend="loky", return_as="generator_unordered", initializer=_keep_compiled_programs
+            n_jobs=jobs,
+            backend="loky",
+            return_as="generator_unordered",
+            initializer=partial(_begin_worker, os.getpid()),
         )
         for name in pool(calls):
             yield str(name)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def _begin_worker(study: int) -> None:
+    """What a worker of the process `study` does first."""
+    _keep_compiled_programs()
+    threading.Thread(target=_end_with, args=(study,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End when the parent has ended: a killed study would leave workers that are busy with their task."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _keep_compiled_programs() -> None:
