@@ -1,0 +1,39 @@
+"""What a report says, read back from its file."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class Page(HTMLParser):
+    """Elements, text, the embedded JSON and everything that could load something."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.sources: list[str] = []
+        self.text = ""
+        self.json = ""
+        self._inside: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append(tag)
+        self.ids.append(attributes.get("id") or "")
+        self.sources += [attributes[name] or "" for name in ("src", "href") if name in attributes]
+        self._inside = "json" if attributes.get("id") == "content" else tag
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside == "json":
+            self.json += data
+        elif self._inside not in ("script", "style"):
+            self.text += data
+
+
+def read(path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
