@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 from gflowdag.experiments import paper_numbers
 from gflowdag.experiments.experiment import Tables
-from gflowdag.experiments.methods import OF_THE_PAPER
+from gflowdag.experiments.methods import OF_THE_PAPER, is_outdated
 from gflowdag.experiments.tables import Frame, datasets_of, drawn_label, earlier_versions, label
 
 _PAPERS_GAP = (
@@ -109,12 +109,20 @@ def _speaker(table: Frame, final: bool) -> str:
     """
     if _suffice(_of(table, PAPERS_RECIPE), share=0.5 if final else 1.0):
         return PAPERS_RECIPE
-    others = table[table["method"].isin(_OTHER_RECIPES) & (table["size"] == "full")]
+    others = table[table["method"].isin(_OTHER_RECIPES) & (table["size"] == "full") & _are_of_today(table)]
     medians = others.groupby("method")[[name for name in ("ess", "edge_r") if name in others]].median()
     # Weights degenerate with the number of variables long before marginals go wrong.
     faithful = medians["edge_r"] > _FAITHFUL if "edge_r" in medians else False
     learnt = medians[(medians["ess"] > _LEARNT) | faithful]
     return PAPERS_RECIPE if learnt.empty else str(learnt["ess"].idxmax())
+
+
+def _are_of_today(table: Frame) -> Any:
+    """Which rows are by a version in which their method was what it is now, bool [rows]."""
+    if "version" not in table:
+        return np.ones(len(table), bool)
+    made = zip(table["method"], table["version"], strict=True)
+    return np.array([not is_outdated(name, version) for name, version in made], bool)
 
 
 def _behind(speaker: str, table: Frame) -> str:
@@ -149,34 +157,44 @@ def _small_graphs(tables: Tables) -> Finding:
     gflownets = (PAPERS_RECIPE, "dag-gflownet", "order-gflownet")
     rows = _of(tables["small-graphs"], "exact", *gflownets)
     points = tables["small-graphs-points"]
-    edges = _in_common(_of(points[points["feature"] == "edge"], "exact", *gflownets), by="problem")
-    correlation = {
-        key: float(np.corrcoef(part["exact"], part["estimate"])[0, 1])
-        for key, part in edges.groupby(["method", "scaling"])
-    }
-    scalings = list(edges["scaling"].unique())
-    if not scalings:
-        raise KeyError("a data set that all were run on")
-    said = {
-        method: " and ".join(f"{correlation[method, data]:.4f} ({data})" for data in scalings)
-        for method in ("exact", *gflownets)
-    }
-    ours = "; ".join(f"{drawn_label(method, rows)} {said[method]}" for method in gflownets)
+    edges = _of(points[points["feature"] == "edge"], "exact", *gflownets)
+    agreements = {method: _agreement(edges, method) for method in gflownets}
     holds = {
-        method: all(
-            1 - correlation[method, data] <= max(_NOISE * (1 - correlation["exact", data]), 1 - _CORRELATION)
-            for data in scalings
-        )
-        for method in gflownets
+        method: all(1 - r <= max(_NOISE * (1 - noise), 1 - _CORRELATION) for r, noise in found.values())
+        for method, (found, _) in agreements.items()
     }
+    ours = "; ".join(
+        f"{drawn_label(method, rows)} {_by_scaling(found, 0)} on {common}"
+        for method, (found, common) in agreements.items()
+    )
     speaker = _speaker(rows, final=holds[PAPERS_RECIPE])
-    common = datasets_of(edges[edges["scaling"] == scalings[0]])
+    found, common = agreements[speaker]
     why = (
-        f"of edges, on {common} that all were run on; 1,000 exact draws reach {said['exact']}: "
-        f"more cannot be seen in 1,000 samples, so {_CORRELATION} is asked for only where they reach it"
+        f"of edges; 1,000 exact draws reach {_by_scaling(found, 1)} on the same {common}: more cannot be "
+        f"seen in 1,000 samples, so {_CORRELATION} is asked for only where they reach it"
     )
     judged = _of(rows, "exact", speaker)
     return Finding(ours, holds[speaker], judged, why + _behind(speaker, rows), speaker)
+
+
+def _agreement(points: Frame, method: str) -> tuple[dict[str, tuple[float, float]], str]:
+    """How a method and exact draws correlate with the exact probabilities of the same data sets.
+
+    Returns:
+        Both correlations by scaling, and how many data sets these are, in words.
+    """
+    common = _in_common(_of(points, "exact", method), by="problem")
+    if common.empty:
+        raise KeyError("a data set that both were run on")
+    found = {}
+    for scaling, part in common.groupby("scaling", sort=False):
+        pairs = [part[part["method"] == name][["exact", "estimate"]] for name in (method, "exact")]
+        found[str(scaling)] = tuple(float(np.corrcoef(pair.T)[0, 1]) for pair in pairs)
+    return found, datasets_of(common[common["scaling"] == common["scaling"].iloc[0]])
+
+
+def _by_scaling(found: dict[str, tuple[float, float]], which: int) -> str:
+    return " and ".join(f"{pair[which]:.4f} ({scaling})" for scaling, pair in found.items())
 
 
 def _dibs_cycles(tables: Tables) -> Finding:
