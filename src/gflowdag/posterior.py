@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
-from gflowdag.errors import MissingExtraError
+from gflowdag.errors import DataError, MissingExtraError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
@@ -251,6 +251,8 @@ class Posterior:
         They know less than the samples they are drawn from: `independent_samples` in the diagnostics, which
         errors depend on, says how much that is.
         """
+        if num_samples < 1:
+            raise DataError(f"num_samples must be 1 or more, got {num_samples}")
         index = np.random.default_rng(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
         scores = None if self.log_scores is None else self.log_scores[index]
         independent = 1 / (self._correlation() * np.square(self.weights).sum() + 1 / num_samples)
@@ -377,7 +379,7 @@ class Posterior:
         """How many times fewer independent samples there are than samples, by the diagnostics; 1 or more."""
         facts = self.diagnostics()
         independent = facts.get("independent_samples", facts.get("effective_samples"))
-        return max(self.num_samples / independent, 1.0) if independent else 1.0
+        return max(1.0, self.num_samples / independent) if independent else 1.0  # 1 also where it is NaN
 
     def _unique(self) -> tuple[np.ndarray, np.ndarray]:
         """The index of the first sample of each distinct graph, and the mass of that graph."""

@@ -67,6 +67,20 @@ def test_a_recipe_in_an_earlier_form_decides_nothing():
     assert silent == "not decided: rows by version 0.1.0"
 
 
+def test_a_recipe_of_which_some_rows_are_of_an_earlier_form_does_not_speak():
+    methods = ["exact", "mc3", "gadget", "bootstrap-ges", "bootstrap-pc", "dibs", "bcd-nets"]
+    names = [*methods, "dag-gflownet-paper", "dag-gflownet"]
+    rows = pd.DataFrame({"method": names, "e_shd": 30.0, "auroc": 0.8, "edge_r": 0.9, "ess": 0.9})
+    rows = rows.assign(iterations=29, scaling="raw", size="full", problem="s0", seed=0, version=__version__)
+    former = rows.assign(seed=1, problem="s1", version="0.1.0")
+    for table, expected in (
+        (rows, "holds, judged by DAG-GFlowNet (fast)"),
+        (pd.concat([rows, former[former["method"] == "dag-gflownet"]]), "not decided: 29 of"),
+    ):
+        claims = claims_table({"lingauss20": table})
+        assert next(row["verdict"] for row in claims if "d = 20" in row["claim"]).startswith(expected)
+
+
 @pytest.mark.parametrize(
     ("fidelity", "expected"),
     [

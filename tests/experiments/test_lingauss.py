@@ -36,3 +36,18 @@ def test_a_network_that_was_trained_far_longer_is_named_with_its_fidelity():
 
 def test_training_that_came_to_its_end_is_not():
     assert "by the clock" not in section(2000)
+
+
+def test_boxes_that_were_computed_at_different_times_share_one_evidence():
+    box = dict.fromkeys(lingauss._BOX, 10.0)
+    rows = [
+        {"scaling": "raw", "method": "mc3", "log_evidence": 5.0, "evidence_from": "exact"} | box,
+        {"scaling": "raw", "method": "truth", "log_evidence": 7.0, "evidence_from": "order-gflownet"} | box,
+        {"scaling": "standardised", "method": "mc3", "log_evidence": 1.0, "evidence_from": "dibs"} | box,
+        {"scaling": "standardised", "method": "truth", "log_evidence": 3.0, "evidence_from": "mc3"} | box,
+    ]
+    shown = lingauss._one_evidence(pd.DataFrame(rows))
+    # The exact evidence, else the largest; log P(G, D'|D) is the log joint without it.
+    assert shown["log_evidence"].tolist() == [5.0, 5.0, 3.0, 3.0]
+    assert shown["held_out_median"].tolist() == [10.0, 12.0, 8.0, 10.0]
+    assert shown["evidence_from"].tolist() == ["exact", "exact", "mc3", "mc3"]

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gflowdag.cli import app
+from gflowdag.errors import GFlowDAGError
 from gflowdag.experiments import methods
 from gflowdag.experiments.fits import fit_task, fit_tasks, posterior_path
 from gflowdag.experiments.kept import updated
@@ -21,7 +22,7 @@ from gflowdag.experiments.page import write_page
 from gflowdag.experiments.problems import Spec, load
 from gflowdag.experiments.reproduce import EXPERIMENTS, run
 from gflowdag.experiments.results import Results
-from gflowdag.experiments.study import run_tasks
+from gflowdag.experiments.study import run_tasks, store_row, stored_row
 
 SMALL = Spec("linear-gaussian", 5, 100, 0)
 
@@ -173,6 +174,50 @@ def test_new_fits_go_into_the_tables_of_a_page_and_its_other_rows_stay(tmp_path:
     assert "Exact posterior" not in page.read_text(encoding="utf-8").split("## What was run")[1]
 
 
+def test_a_fit_without_its_reference_does_not_replace_one_that_has_it() -> None:
+    key = {"fits": ("method", "task")}
+    row = {"method": "mc3", "task": "s0--mc3", "size": "full"}
+    kept, new = pd.DataFrame([row | {"edge_r": 0.9}]), pd.DataFrame([row])
+    with pytest.raises(GFlowDAGError, match="s0--mc3 has no reference"):
+        updated({"fits": kept}, {"fits": new}, key)
+    better = new.assign(edge_r=0.8)
+    assert updated({"fits": kept}, {"fits": better}, key)["fits"]["edge_r"].tolist() == [0.8]
+
+
+def test_fewer_data_sets_do_not_replace_more() -> None:
+    row = {"method": "mc3", "scaling": "raw", "size": "full"}
+    kept, new = pd.DataFrame([row | {"fits": 20}]), pd.DataFrame([row | {"fits": 1}])
+    with pytest.raises(GFlowDAGError, match="1 new fits of mc3, raw, and 20 on the page"):
+        updated({"runs": kept}, {"runs": new}, {"runs": ("method", "scaling")})
+
+
+def test_a_page_is_not_emptied_by_a_forgotten_option(tmp_path: Path) -> None:
+    small = (
+        "small-graphs",
+        "--quick",
+        "--datasets",
+        "1",
+        "--methods",
+        "exact",
+        "--page",
+        tmp_path / "page.md",
+    )
+    _reproduce(*small, "--out", tmp_path / "first")
+    table = tmp_path / "page" / "small-graphs.csv"
+    before = table.read_bytes()
+    with pytest.raises(GFlowDAGError, match="--keep"):
+        _reproduce("page", "--page", tmp_path / "page.md", "--out", tmp_path / "second")
+    assert table.read_bytes() == before
+
+
+def test_a_stored_fit_of_an_earlier_recipe_is_run_again(tmp_path: Path) -> None:
+    task = fit_task(SMALL, "dag-gflownet", quick=True)
+    former = task._replace(arguments={k: v for k, v in task.arguments.items() if k != "since"})
+    store_row(former, tmp_path, {"iterations": 1}, 0.0)
+    assert stored_row(former, tmp_path) is not None
+    assert stored_row(task, tmp_path) is None
+
+
 @pytest.mark.parametrize("first", ["full", "quick"])
 def test_quick_and_full_rows_of_a_method_are_never_mixed(first: str) -> None:
     fits = {
@@ -195,8 +240,6 @@ def test_the_page_of_the_documentation_is_what_its_tables_say(tmp_path: Path) ->
 
 
 def test_an_unknown_experiment_or_row_is_refused_with_the_choices() -> None:
-    from gflowdag.errors import GFlowDAGError
-
     with pytest.raises(GFlowDAGError, match="small-graphs"):
         _reproduce("figure-7")
     with pytest.raises(GFlowDAGError, match="order-gflownet"):

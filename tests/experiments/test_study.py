@@ -198,6 +198,22 @@ def test_workers_start_no_workers_of_their_own(tmp_path: Path, monkeypatch) -> N
     assert [row["cores"] for row in run_tasks(tasks, tmp_path, jobs=2)] == [1, 1]
 
 
+def process_of(folder: Path, number: int) -> dict[str, int]:
+    time.sleep(0.2)  # so that both workers get one
+    return {"pid": os.getpid()}
+
+
+def test_workers_serve_all_experiments_of_a_program(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    seen = [
+        {row["pid"] for row in run_tasks(tasks, tmp_path, jobs=2)}
+        for tasks in (
+            [Task(f"{part}-{n}", "test_study:process_of", {"number": n}) for n in range(2)] for part in "ab"
+        )
+    ]
+    assert seen[0] == seen[1]
+
+
 def test_workers_are_not_replaced_for_the_programs_that_they_have_compiled(
     tmp_path: Path, monkeypatch
 ) -> None:

@@ -111,6 +111,8 @@ def test_estimator_is_reproducible_and_keeps_to_knowledge(tmp_path):
 
 def test_estimator_refuses_what_it_does_not_know():
     frame = linear_gaussian(3, 30, random_state=1).frame
+    with pytest.raises(GFlowDAGError, match="num_guides must be 0 or more, got -5"):
+        DAGGFlowNet(num_guides=-5).fit(frame)
     with pytest.raises(GFlowDAGError, match="preset"):
         DAGGFlowNet(preset="slow").fit(frame)
     with pytest.raises(GFlowDAGError, match="draws"):

@@ -237,6 +237,21 @@ def test_what_collinear_columns_leave_of_each_other_is_right_or_refused(noise, o
     assert abs(score.local(1, [[True, False]])[0] - slow_bge(values, 1, [0])) < 0.01
 
 
+def test_a_column_far_away_does_not_spoil_the_others():
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.normal(1e7, 1e7, 500), rng.normal(0.5, 0.1, 500), rng.normal(size=500)], axis=1)
+    score = make_score(Dataset.from_array(values, standardize=False))
+    assert abs(score.local(1, [[True, False, True]])[0] - slow_bge(values, 1, [0, 2])) < 1e-6
+
+
+def test_fewer_rows_than_columns_are_scored_or_refused():
+    values = np.random.default_rng(0).normal(size=(4, 6))
+    assert np.isfinite(make_score(Dataset.from_array(values, standardize=False)).dense_table()).all()
+    for deviation in (1e8, 1e12):  # three parents leave nothing but `t`, which is lost in rounding
+        with pytest.raises(ScoreError, match="rounding would decide"):
+            make_score(Dataset.from_array(deviation * values, standardize=False))
+
+
 def test_each_group_of_intervened_rows_is_right_or_refused():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(400, 2)) + 1e8

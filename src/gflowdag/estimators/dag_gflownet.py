@@ -164,6 +164,7 @@ class DAGGFlowNet(StructureLearner):
         self.resume = resume
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        self._check_counts("num_guides", "num_witnesses", least=0)
         preset = self._preset(score.num_variables)
         num_devices = count_devices(self.devices, batch_size=preset.batch_size)
         learner = self._learner(score, preset, seed, progress)
@@ -249,7 +250,7 @@ class DAGGFlowNet(StructureLearner):
         if not self.num_guides:
             return None
         begin_phase(progress, "guides")
-        return jnp.asarray(short_chains(score, seed, self.num_guides).samples)
+        return jnp.asarray(short_chains(score, seed, self.num_guides, progress).samples)
 
     def _pupil(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
         """A learner with the graphs of Markov chains to learn from."""

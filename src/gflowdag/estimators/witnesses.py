@@ -31,9 +31,9 @@ def order_chains(
     return chains._infer(score, seed, progress)
 
 
-def short_chains(score: Score, seed: int, num_graphs: int) -> Posterior:
+def short_chains(score: Score, seed: int, num_graphs: int, progress: Progress = silent) -> Posterior:
     """Graphs from chains that are long enough to find the modes, not to weigh them."""
-    return order_chains(score, seed, num_graphs, num_chains=16, iterations=200)
+    return order_chains(score, seed, num_graphs, num_chains=16, iterations=200, progress=progress)
 
 
 def witness_log_weights(

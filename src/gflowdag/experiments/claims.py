@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 from gflowdag.experiments import paper_numbers
 from gflowdag.experiments.experiment import Tables
-from gflowdag.experiments.methods import OF_THE_PAPER, is_outdated
+from gflowdag.experiments.methods import OF_THE_PAPER
 from gflowdag.experiments.tables import Frame, datasets_of, drawn_label, earlier_versions, label
 
 _PAPERS_GAP = (
@@ -109,20 +109,13 @@ def _speaker(table: Frame, final: bool) -> str:
     """
     if _suffice(_of(table, PAPERS_RECIPE), share=0.5 if final else 1.0):
         return PAPERS_RECIPE
-    others = table[table["method"].isin(_OTHER_RECIPES) & (table["size"] == "full") & _are_of_today(table)]
+    recipes = [name for name in _OTHER_RECIPES if not earlier_versions(table[table["method"] == name])]
+    others = table[table["method"].isin(recipes) & (table["size"] == "full")]
     medians = others.groupby("method")[[name for name in ("ess", "edge_r") if name in others]].median()
     # Weights degenerate with the number of variables long before marginals go wrong.
     faithful = medians["edge_r"] > _FAITHFUL if "edge_r" in medians else False
     learnt = medians[(medians["ess"] > _LEARNT) | faithful]
     return PAPERS_RECIPE if learnt.empty else str(learnt["ess"].idxmax())
-
-
-def _are_of_today(table: Frame) -> Any:
-    """Which rows are by a version in which their method was what it is now, bool [rows]."""
-    if "version" not in table:
-        return np.ones(len(table), bool)
-    made = zip(table["method"], table["version"], strict=True)
-    return np.array([not is_outdated(name, version) for name, version in made], bool)
 
 
 def _behind(speaker: str, table: Frame) -> str:

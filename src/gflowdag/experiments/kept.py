@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from gflowdag.errors import GFlowDAGError
 from gflowdag.experiments.experiment import Tables
 from gflowdag.experiments.methods import METHODS
 from gflowdag.experiments.tables import Frame
+
+_FIDELITY = "edge_r"  # of the figures that need a reference
 
 
 def updated(kept: Tables, new: Tables, keys: Mapping[str, Sequence[str]]) -> Tables:
@@ -36,8 +39,30 @@ def merged(kept: Frame, new: Frame, key: Sequence[str]) -> Frame:
         return new if kept.empty else kept
     columns = list(key)
     replaced = pd.MultiIndex.from_frame(kept[columns]).isin(pd.MultiIndex.from_frame(new[columns]))
+    _require_no_loss(kept[replaced], new, columns)
     table = pd.concat([kept[~replaced], new], ignore_index=True)
     return table.sort_values(columns, key=_rank, kind="stable", ignore_index=True)
+
+
+def _require_no_loss(replaced: Frame, new: Frame, columns: list[str]) -> None:
+    """Refuse rows that say less than those whose place they would take."""
+    if _FIDELITY in replaced:
+        known = pd.MultiIndex.from_frame(replaced.loc[replaced[_FIDELITY].notna(), columns])
+        found = new.dropna(subset=[_FIDELITY]) if _FIDELITY in new else new.head(0)
+        lost = known.difference(pd.MultiIndex.from_frame(found[columns]))
+        if len(lost):
+            raise GFlowDAGError(
+                f"the new fit {lost[0][-1]} has no reference to be compared with, the one on the page has: "
+                "run the reference of its experiment (exact; at d = 50 order-mcmc) into the same folder"
+            )
+    if "fits" in replaced:
+        pairs = replaced.merge(new, on=columns, suffixes=("_kept", ""))
+        if len(fewer := pairs[pairs["fits"] < pairs["fits_kept"]]):
+            row = fewer.iloc[0]
+            raise GFlowDAGError(
+                f"there are {row['fits']} new fits of {', '.join(str(row[name]) for name in columns)}, and "
+                f"{row['fits_kept']} on the page, whose place they would take: run at least as many data sets"
+            )
 
 
 def _rank(values: Frame) -> Frame:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from gflowdag.errors import GFlowDAGError
 from gflowdag.experiments import findings
 from gflowdag.experiments.claims import claims_table
 from gflowdag.experiments.experiment import Experiment, Tables
@@ -65,11 +66,12 @@ def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
     """
     results = Results(out)
     assets = path.parent / path.stem
+    _write_tables(results, assets, keep)
     tables: Tables = {}
     runs: dict[str, Frame] = {}  # by study: experiments may share one
     sections = []
     for experiment in EXPERIMENTS.values():
-        own = _tables(experiment, results, assets, keep)
+        own = _read(experiment, assets)
         drawn = experiment.figures(own, assets)
         tables |= own
         if experiment.study in tables:
@@ -89,17 +91,26 @@ def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
     return path
 
 
-def _tables(experiment: Experiment, results: Results, assets: Path, keep: bool) -> Tables:
-    """The tables of an experiment as their files hold them, which have been brought up to date."""
+def _write_tables(results: Results, assets: Path, keep: bool) -> None:
+    """Bring the CSV files up to date: all of them, or none where one must not be replaced."""
+    tables: Tables = {}
+    for experiment in EXPERIMENTS.values():
+        kept = _read(experiment, assets)
+        tables |= updated(kept if keep else {}, experiment.tables(results), experiment.keys)
+        for name in kept:
+            if tables[name].empty:
+                raise GFlowDAGError(
+                    f"{assets / name}.csv has rows, and {results.out} no fits for it: keep them by --keep, "
+                    "or delete the file"
+                )
+    for name, table in tables.items():
+        if len(table):
+            write_csv(table, assets / f"{name}.csv")
+
+
+def _read(experiment: Experiment, assets: Path) -> Tables:
+    """The tables of an experiment as their files hold them."""
     files = {name: assets / f"{name}.csv" for name in experiment.keys}
-    for name, table in updated(
-        _read(files) if keep else {}, experiment.tables(results), experiment.keys
-    ).items():
-        files[name].unlink(missing_ok=True) if table.empty else write_csv(table, files[name])
-    return _read(files)
-
-
-def _read(files: dict[str, Path]) -> Tables:
     return {name: read_csv(file) for name, file in files.items() if file.exists()}
 
 

@@ -17,9 +17,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -192,13 +192,19 @@ def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[st
             n_jobs=jobs,
             backend="loky",
             return_as="generator_unordered",
-            initializer=partial(_begin_worker, os.getpid()),
+            initializer=_beginning(os.getpid()),
         )
         for name in pool(calls):
             yield str(name)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+@cache
+def _beginning(study: int) -> Callable[[], None]:
+    """What workers of the process `study` do first; always the same object, or joblib would replace them."""
+    return partial(_begin_worker, study)
 
 
 def _begin_worker(study: int) -> None:

@@ -97,7 +97,8 @@ class EdgeLearner(eqx.Module):
     def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, step: Array):
         """Imbalance of fresh trajectories."""
         del target, step
-        guided = 0 if self.guides is None else int(self.guided_share * self.batch_size)
+        guided = 0 if self.guides is None else max(int(self.guided_share * self.batch_size), 1)
+        guided = min(guided, self.batch_size - 1)
         own = self.batch_size - guided
         explorers = int(self.exploration * own)
         sharpness = jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32)

@@ -117,26 +117,34 @@ def _check_location(
 ) -> None:
     """Refuse columns so far from the prior mean that their scatter is lost when `R` is rounded.
 
-    The entries of `R` are rounded to `ε w (x̄ − ν)²`, `w = N α_μ / (N + α_μ)`, and a score has `½ N log` of
-    what the parents of a column leave of `t + S_N`: no less than all other columns leave, which is one over
-    the diagonal of the inverse.
+    `R_jj` is rounded to `ε w (x̄_j − ν_j)²`, `w = N α_μ / (N + α_μ)`, and a score has `½ N log` of what the
+    parents of a column leave of it, in units in which all columns are alike: no less than all others leave.
     """
-    n, d = values.shape
+    n = len(values)
     if n == 0:
         return
     distance = values.mean(axis=0) - prior_mean
     weight = n * alpha_mu / (n + alpha_mu)
-    own = scale * np.eye(d) + n * np.atleast_2d(np.cov(values, rowvar=False, bias=True))
-    left = 1 / np.diagonal(np.linalg.inv(own))
-    rounding = np.finfo(float).eps * n * weight * (distance**2).max() / left
+    left = _left_by_others(values - values.mean(axis=0), scale)
+    rounding = np.finfo(float).eps * n * weight * distance**2 / left
     if rounding.max() > MAX_ROUNDING:
-        worst, farthest = int(rounding.argmax()), int(np.abs(distance).argmax())
+        worst = int(rounding.argmax())
         raise ScoreError(
-            f"Column {names[farthest]!r} lies {distance[farthest]:.3g} from the prior mean, too far where "
-            f"others leave {names[worst]!r} a standard deviation of {np.sqrt(left[worst] / n):.3g}: rounding "
-            "would decide BGe scores. Standardise the table (standardize=True), or subtract a constant from "
-            "the column."
+            f"Column {names[worst]!r} lies {distance[worst]:.3g} from the prior mean, too far for a standard "
+            f"deviation of {np.sqrt(left[worst] / n):.3g} beside the others: rounding would decide its BGe "
+            "score. Standardise the table (standardize=True), or subtract a constant from the column."
         )
+
+
+def _left_by_others(centred: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """What all other columns leave of each column's `t + S_N`, one over the diagonal of the inverse, [d]."""
+    own = scale * np.eye(centred.shape[1]) + centred.T @ centred
+    unit = np.sqrt(np.diagonal(own))
+    try:
+        left = unit**2 / np.diagonal(np.linalg.inv(own / np.outer(unit, unit)))
+    except np.linalg.LinAlgError:  # fewer rows than columns, and `t` is lost beside them
+        return np.full(len(unit), scale)
+    return np.maximum(left, scale)
 
 
 def _posterior_scale(values, alpha_mu: float, scale: float, prior_mean) -> NDArray[np.float64]:
