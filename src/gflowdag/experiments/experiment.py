@@ -23,8 +23,6 @@ class Experiment(NamedTuple):
     methods: tuple[str, ...]
     reference: str  # the method that others are measured against
     tables: Callable[[Results], Tables]  # tidy, each a CSV file; the one named after the study has its fits
-    keys: Mapping[
-        str, tuple[str, ...]
-    ]  # of each table, the columns whose values are computed and kept together
+    keys: Mapping[str, tuple[str, ...]]  # of each table, the columns by which its rows replace each other
     figures: Callable[[Tables, Path], list[Path]]  # drawn into a folder
     section: Callable[[Tables], str]  # Markdown

@@ -38,25 +38,15 @@ def fit_task(problem: Spec, method: str, *, quick: bool, budget: float | None = 
     chosen = settings(method, quick=quick, num_variables=problem.num_variables, budget=budget)
     options = {"num_samples": NUM_SAMPLES, **chosen}
     arguments = {"problem": as_json(problem), "method": method, "options": options, "seed": problem.seed}
-    if (change := METHODS[method].change) is not None:  # fits of before are others
-        arguments["since"] = change.version
-    return Task(f"{problem.name}--{method}", f"{__name__}:fit", arguments)
+    change = METHODS[method].change
+    since = None if change is None else change.version
+    return Task(f"{problem.name}--{method}", f"{__name__}:fit", arguments, since)
 
 
 def fit(
-    folder: Path,
-    *,
-    problem: dict[str, Any],
-    method: str,
-    options: dict[str, Any],
-    seed: int,
-    since: str | None = None,
+    folder: Path, *, problem: dict[str, Any], method: str, options: dict[str, Any], seed: int
 ) -> dict[str, Any]:
-    """Fit, save the posterior under `folder/posteriors`, and say how it went.
-
-    `since` is the version in which the method became what it is: part of a task's name, not of its work.
-    """
-    del since
+    """Fit, save the posterior under `folder/posteriors`, and say how it went."""
     data = load(Spec(**problem)).data
     posterior = make_estimator(method, options, seed).fit(data).posterior_
     return keep(posterior, folder, problem=problem, method=method, options=options, seed=seed, data=data)

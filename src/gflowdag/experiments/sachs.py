@@ -233,10 +233,8 @@ def draw_coverage(tables: Tables, folder: Path) -> list[Path]:
     """Figure 5: linear, MCMC and GFlowNets. Figure 8: logarithmic, all."""
     if not tables:
         return []
-    fits, classes = (
-        tables["sachs-classes"],
-        dict(list(tables["sachs-coverage"].groupby("method", sort=False))),
-    )
+    fits = tables["sachs-classes"]
+    classes = dict(list(tables["sachs-coverage"].groupby("method", sort=False)))
     paths = []
     for number, chosen, logarithmic in (("5", _FEW, False), ("8", METHODS, True)):
         shown_here = {name: part for name, part in classes.items() if name in chosen}

@@ -50,6 +50,7 @@ class Task(NamedTuple):
     name: str  # unique in its study, and a file name
     function: str  # "package.module:function"
     arguments: dict[str, Any]  # plain JSON values
+    since: str | None = None  # version that last changed what the function does; older results are others
 
 
 def run_tasks(
@@ -105,13 +106,13 @@ def store_row(task: Task, folder: Path, row: dict[str, Any], seconds: float) -> 
 
 
 def _record(task: Task) -> dict[str, Any]:
-    return {"function": task.function, "arguments": task.arguments}
+    return {"function": task.function, "since": task.since, "arguments": task.arguments}
 
 
 def stored_row(task: Task, folder: Path) -> dict[str, Any] | None:
     """The row that a finished task left, or None if it has to be run."""
     record = _read(_path(task, folder))
-    if record is None or record.get("function") != task.function:
+    if record is None or (record.get("function"), record.get("since")) != (task.function, task.since):
         return None
     row = record.get("row", {})
     serves = row and _serves(record.get("arguments", {}), row, _as_json(task.arguments))

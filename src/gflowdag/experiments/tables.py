@@ -50,10 +50,9 @@ def combined(runs: Frame) -> dict[str, Any]:
         row |= {f"{name}_low": runs[f"{name}_low"].min(), f"{name}_high": runs[f"{name}_high"].max()}
     row |= {name: runs[name].median() for name in ("num_variables", "iterations") if name in runs}
     row["version"] = runs["version"].min()
-    separator = {"options": "; "}
-    for name in ("options", "device", "commit"):
-        parts = [part for text in runs[name] for part in str(text).split(separator.get(name, ", "))]
-        row[name] = separator.get(name, ", ").join(dict.fromkeys(parts))
+    for name, separator in (("options", "; "), ("device", ", "), ("commit", ", ")):
+        parts = [part for text in runs[name] for part in str(text).split(separator)]
+        row[name] = separator.join(dict.fromkeys(parts))
     return row
 
 

@@ -116,8 +116,7 @@ def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
         seconds = share + time.perf_counter() - started
         drawn.append(replace(posterior, details={**posterior.details, "seconds": seconds}))
     for (task, study), table, posterior in zip(fits, tables, drawn, strict=True):
-        asked = {name: task.arguments[name] for name in ("problem", "method", "options", "seed")}
-        row = keep(posterior, study, data=table, **asked)
+        row = keep(posterior, study, data=table, **task.arguments)
         row |= {"fit_seed": trained.seed, "stack": len(fits)}
         store_row(task, study, row, posterior.details["seconds"])
     shutil.rmtree(folder)

@@ -68,9 +68,9 @@ class BGe(MarginalLikelihood):
         self.num_variables = d
         self.scale = scale
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, d)
-        for kept in rows:
-            _check_location(data.values[kept], data.names, alpha_mu, scale, mean)
-        self.scatter = np.stack([_posterior_scale(data.values[kept], alpha_mu, scale, mean) for kept in rows])
+        self.scatter = np.stack(
+            [_posterior_scale(data.values[kept], data.names, alpha_mu, scale, mean) for kept in rows]
+        )
         num_rows = rows.sum(axis=1).astype(float)
         self.degrees = num_rows + alpha_w - d
         self.constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
@@ -108,54 +108,47 @@ def _checked_mean(prior_mean: ArrayLike, d: int) -> NDArray[np.float64]:
     return mean
 
 
-def _check_location(
+def _posterior_scale(
     values: NDArray[np.float64],
     names: Sequence[str],
     alpha_mu: float,
     scale: float,
     prior_mean: NDArray[np.float64],
-) -> None:
-    """Refuse columns so far from the prior mean that their scatter is lost when `R` is rounded.
+) -> NDArray[np.float64]:
+    """`R = tI + S_N + (N α_μ / (N + α_μ)) (x̄ − ν)(x̄ − ν)ᵀ`, [d, d].
 
-    `R_jj` is rounded to `ε w (x̄_j − ν_j)²`, `w = N α_μ / (N + α_μ)`, and a score has `½ N log` of what the
-    parents of a column leave of it, in units in which all columns are alike: no less than all others leave.
+    Raises:
+        ScoreError: a column is so far from the prior mean that its scatter is lost in rounding.
     """
-    n = len(values)
+    n, d = values.shape
     if n == 0:
-        return
-    distance = values.mean(axis=0) - prior_mean
+        return scale * np.eye(d)
+    mean = values.mean(axis=0)
+    centred, shift = values - mean, mean - prior_mean
+    own = scale * np.eye(d) + centred.T @ centred
     weight = n * alpha_mu / (n + alpha_mu)
-    left = _left_by_others(values - values.mean(axis=0), scale)
-    rounding = np.finfo(float).eps * n * weight * distance**2 / left
+    # R_jj is rounded to ε w (x̄_j − ν_j)², and a score has ½ N log of what the parents of a column leave of
+    # it, in units in which all columns are alike: no less than all others leave.
+    left = _left_by_others(own, scale)
+    rounding = np.finfo(float).eps * n * weight * shift**2 / left
     if rounding.max() > MAX_ROUNDING:
         worst = int(rounding.argmax())
         raise ScoreError(
-            f"Column {names[worst]!r} lies {distance[worst]:.3g} from the prior mean, too far for a standard "
+            f"Column {names[worst]!r} lies {shift[worst]:.3g} from the prior mean, too far for a standard "
             f"deviation of {np.sqrt(left[worst] / n):.3g} beside the others: rounding would decide its BGe "
             "score. Standardise the table (standardize=True), or subtract a constant from the column."
         )
+    return own + weight * np.outer(shift, shift)
 
 
-def _left_by_others(centred: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _left_by_others(own: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """What all other columns leave of each column's `t + S_N`, one over the diagonal of the inverse, [d]."""
-    own = scale * np.eye(centred.shape[1]) + centred.T @ centred
     unit = np.sqrt(np.diagonal(own))
     try:
         left = unit**2 / np.diagonal(np.linalg.inv(own / np.outer(unit, unit)))
     except np.linalg.LinAlgError:  # fewer rows than columns, and `t` is lost beside them
         return np.full(len(unit), scale)
     return np.maximum(left, scale)
-
-
-def _posterior_scale(values, alpha_mu: float, scale: float, prior_mean) -> NDArray[np.float64]:
-    """`R = tI + S_N + (N α_μ / (N + α_μ)) (x̄ − ν)(x̄ − ν)ᵀ`, [d, d]."""
-    n, d = values.shape
-    if n == 0:
-        return scale * np.eye(d)
-    mean = values.mean(axis=0)
-    centred = values - mean
-    shift = mean - prior_mean
-    return scale * np.eye(d) + centred.T @ centred + n * alpha_mu / (n + alpha_mu) * np.outer(shift, shift)
 
 
 def _constants(n: float, d: int, alpha_mu: float, alpha_w: float, scale: float) -> NDArray[np.float64]:
