@@ -176,7 +176,8 @@ def train(
 
 def clipped_adam(options: Options) -> optax.GradientTransformation:
     """The default optimiser, without the learning rate."""
-    return optax.chain(optax.clip_by_global_norm(options.clip), optax.scale_by_adam())
+    clip = optax.clip_by_global_norm(options.clip) if math.isfinite(options.clip) else optax.identity()
+    return optax.chain(clip, optax.scale_by_adam())
 
 
 def learning_rate(step: Array, horizon: Array, options: Options) -> Array:
