@@ -90,6 +90,8 @@ def _normalised_linear(
     Normalising is centring and scaling. Centring and the norm's own weights go into the product's weights;
     the scale is a number per token and can follow the product; and a bit's embedding is one of two vectors.
     """
+    assert norm.weight is not None and norm.bias is not None
+    assert embed.bias is not None and linear.bias is not None
     weight = linear.weight * norm.weight
     weight = weight - weight.mean(axis=1, keepdims=True)
     width = tokens.shape[-1]
