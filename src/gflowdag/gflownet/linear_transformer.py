@@ -2,10 +2,6 @@
 
 Sizes are those of the official implementation. Attention is linear in the number of tokens (Katharopoulos
 et al. 2020), and nothing but the embeddings tells nodes apart.
-
-On a GPU the network is bound by what it moves through memory, not by arithmetic. So the normalised tokens are
-never built (`_normalised_linear`), which also spares the first block most of its work, since its tokens are
-those of every graph; and attention between few tokens is computed the ordinary way round, which is the same.
 """
 
 from __future__ import annotations
@@ -71,62 +67,24 @@ class Block(eqx.Module):
         self.heads = sizes.heads
 
     def __call__(self, tokens: Array, bits: Array) -> Array:
-        """Tokens [d², 256] and bits [d²] to tokens."""
-        projected = _normalised_linear(
-            tokens, bits, self.bits_before_attention, self.norm_attention, self.project
-        )
-        tokens = tokens + jax.vmap(self.join)(_attend(projected, self.heads))
-        widened = _normalised_linear(
-            tokens, bits, self.bits_before_perceptron, self.norm_perceptron, self.widen
-        )
-        return tokens + jax.vmap(self.narrow)(jax.nn.gelu(widened))
+        """Tokens [d², 256] and bits [d², 1] to tokens."""
+        x = _joined(tokens, bits, self.bits_before_attention, self.norm_attention)
+        tokens = tokens + jax.vmap(self.join)(self._attend(x))
+        x = _joined(tokens, bits, self.bits_before_perceptron, self.norm_perceptron)
+        return tokens + jax.vmap(self.narrow)(jax.nn.gelu(jax.vmap(self.widen)(x)))
 
-
-def _normalised_linear(
-    tokens: Array, bits: Array, embed: eqx.nn.Linear, norm: eqx.nn.LayerNorm, linear: eqx.nn.Linear
-) -> Array:
-    """`linear(norm([token, embed(bit)]))` of every token, [d², out], from one product with the tokens alone.
-
-    Normalising is centring and scaling. Centring and the norm's own weights go into the product's weights;
-    the scale is a number per token and can follow the product; and a bit's embedding is one of two vectors.
-    """
-    assert norm.weight is not None and norm.bias is not None
-    assert embed.bias is not None and linear.bias is not None
-    weight = linear.weight * norm.weight
-    weight = weight - weight.mean(axis=1, keepdims=True)
-    width = tokens.shape[-1]
-    of_tokens, of_bits = weight[:, :width], weight[:, width:]
-    step, base = embed.weight[:, 0], embed.bias  # an embedded bit is base + bit · step
-    centred = tokens @ of_tokens.T + of_bits @ base + bits[:, None] * (of_bits @ step)
-
-    embedded = jnp.stack([base, base + step])
-    bit_mean = _one_of_two(bits, embedded.mean(axis=-1))
-    bit_spread = _one_of_two(bits, jnp.square(embedded - embedded.mean(axis=-1, keepdims=True)).sum(axis=-1))
-    token_mean = tokens.mean(axis=-1)
-    token_spread = jnp.square(tokens - token_mean[:, None]).sum(axis=-1)
-    total = weight.shape[1]
-    between = jnp.square(token_mean - bit_mean) * (width * (total - width) / total)
-    scale = jax.lax.rsqrt((token_spread + bit_spread + between) / total + norm.eps)
-    return centred * scale[:, None] + (linear.weight @ norm.bias + linear.bias)
-
-
-def _one_of_two(bits: Array, values: Array) -> Array:
-    return values[0] + bits * (values[1] - values[0])
-
-
-def _attend(projected: Array, heads: int) -> Array:
-    """Linear attention, from queries, keys and values of all heads, [d², 3 · heads · size]."""
-    tokens = len(projected)
-    query, key, value = jnp.moveaxis(projected.reshape(tokens, 3, heads, -1), 1, 0)
-    query, key = jax.nn.elu(query) + 1.0, jax.nn.elu(key) + 1.0
-    if tokens <= query.shape[-1]:  # a matrix of weights is smaller than the memory
-        weights = jnp.einsum("thk,shk->hts", query, key)
-        attended, total = jnp.einsum("hts,shv->thv", weights, value), weights.sum(axis=-1).T
-    else:
+    def _attend(self, x: Array) -> Array:
+        projected = jax.vmap(self.project)(x).reshape(len(x), 3, self.heads, -1)
+        query, key, value = jnp.moveaxis(projected, 1, 0)
+        query, key = jax.nn.elu(query) + 1.0, jax.nn.elu(key) + 1.0
         memory = jnp.einsum("thk,thv->hkv", key, value)
         attended = jnp.einsum("thk,hkv->thv", query, memory)
         total = jnp.einsum("thk,hk->th", query, key.sum(axis=0))
-    return (attended / (total[..., None] + 1e-6)).reshape(tokens, -1)
+        return (attended / (total[..., None] + 1e-6)).reshape(len(x), -1)
+
+
+def _joined(tokens: Array, bits: Array, embed: eqx.nn.Linear, norm: eqx.nn.LayerNorm) -> Array:
+    return jax.vmap(norm)(jnp.concatenate([tokens, jax.vmap(embed)(bits)], axis=-1))
 
 
 class LinearTransformer(eqx.Module):
@@ -161,7 +119,7 @@ class LinearTransformer(eqx.Module):
             [jnp.broadcast_to(self.sources[:, None], pair), jnp.broadcast_to(self.targets[None], pair)],
             axis=-1,
         ).reshape(d * d, -1)
-        bits = observation.adjacency.reshape(-1).astype(jnp.float32)
+        bits = observation.adjacency.reshape(-1, 1).astype(jnp.float32)
         tokens = _run(self.trunk, tokens, bits)
         stop_token = _run(self.stop_blocks, tokens, bits).mean(axis=0)
         edge_tokens = _run(self.edge_blocks, tokens, bits)
