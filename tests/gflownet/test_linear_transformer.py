@@ -7,7 +7,7 @@ from exact_flows import problem
 from scipy import stats
 
 from gflowdag.gflownet.edges import Observation
-from gflowdag.gflownet.linear_transformer import Block, LinearTransformer, Sizes
+from gflowdag.gflownet.linear_transformer import LinearTransformer, Sizes
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.graph.incremental import from_adjacency, legal_edges
@@ -37,51 +37,6 @@ def test_renaming_the_nodes_renames_the_policy():
     renamed_stop, renamed_edges, _ = ask(renamed_policy, graph[np.ix_(order, order)])
     np.testing.assert_allclose(renamed_stop, log_stop, rtol=1e-4)  # float32 sums in another order
     np.testing.assert_allclose(renamed_edges, np.asarray(log_edges)[np.ix_(order, order)], rtol=1e-4)
-
-
-def _plain_block(block: Block, tokens, bits):
-    """A block as it is usually written down."""
-
-    def normalised(tokens, embed, norm):
-        return jax.vmap(norm)(jnp.concatenate([tokens, jax.vmap(embed)(bits[:, None])], axis=-1))
-
-    x = normalised(tokens, block.bits_before_attention, block.norm_attention)
-    query, key, value = jnp.moveaxis(
-        jax.vmap(block.project)(x).reshape(len(tokens), 3, block.heads, -1), 1, 0
-    )
-    query, key = jax.nn.elu(query) + 1.0, jax.nn.elu(key) + 1.0
-    attended = jnp.einsum("thk,shk,shv->thv", query, key, value)
-    total = jnp.einsum("thk,shk->th", query, key)[..., None] + 1e-6
-    tokens = tokens + jax.vmap(block.join)((attended / total).reshape(len(tokens), -1))
-    x = normalised(tokens, block.bits_before_perceptron, block.norm_perceptron)
-    return tokens + jax.vmap(block.narrow)(jax.nn.gelu(jax.vmap(block.widen)(x)))
-
-
-@pytest.mark.parametrize("num_tokens", [3, 9])  # fewer and more than a head has entries: two ways to attend
-def test_a_block_is_the_plain_one(num_tokens):
-    rng = np.random.default_rng(num_tokens)
-    with jax.enable_x64(True):
-        # Every weight is moved: fresh biases are zero and fresh norms one, which would hide mistakes.
-        block = jax.tree.map(
-            lambda leaf: (
-                jnp.asarray(leaf + 0.3 * rng.standard_normal(leaf.shape), jnp.float64)
-                if eqx.is_inexact_array(leaf)
-                else leaf
-            ),
-            Block(SMALL, jax.random.key(0)),
-        )
-        tokens = jnp.asarray(rng.normal(2.0, 1.0, (num_tokens, 16)))
-        bits = jnp.asarray(rng.random(num_tokens) < 0.5, jnp.float64)
-        direction = jnp.asarray(rng.standard_normal(tokens.shape))
-
-        def value_and_slopes(run):
-            return eqx.filter_value_and_grad(lambda inputs: (run(*inputs, bits) * direction).sum())(
-                (block, tokens)
-            )
-
-        ours, plain = value_and_slopes(lambda *inputs: inputs[0](*inputs[1:])), value_and_slopes(_plain_block)
-        for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
 def test_the_network_has_the_size_of_the_official_one():
