@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from gflowdag.data.reading import read_csv
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import Posterior
 from gflowdag.truth import align_dag, read_edges
-from gflowdag.wording import unknown_name
+from gflowdag.wording import nearest, unknown_name
 
 if TYPE_CHECKING:
     from gflowdag.comparison import Comparison
@@ -53,9 +52,8 @@ def load_table(
         loaded = load_dataset(source)
         frame, targets = loaded.frame, loaded.interventions
     else:
-        known = list(list_datasets()["name"])
-        if not Path(source).exists() and (near := difflib.get_close_matches(source, known, n=1)):
-            raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {near[0]}?")
+        if not Path(source).exists() and (meant := nearest(source, list_datasets()["name"])):
+            raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {meant}?")
         frame, targets = read_csv(source), interventions
     if intervention_base is not None and targets is None:
         raise GFlowDAGError("--intervention-base numbers the targets of --interventions COLUMN: name it too")

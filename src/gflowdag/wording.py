@@ -22,6 +22,20 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """What was probably meant by a misspelt `name`, if anything."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return near[0] if near else None
+
+
+def instead(name: str, known: Iterable[str]) -> str:
+    """What to choose in place of `name`, which is none of `known`; completes an error's sentence."""
+    known = list(known)
+    meant = nearest(name, known)
+    hint = "choose one of" if meant is None else f"did you mean {meant}? There are"
+    return f"{hint} {', '.join(known)}"
+
+
 def unknown_name(name: str, names: Sequence[str]) -> str:
     """Sentence for a name that is none of `names`, with the nearest ones."""
     near = difflib.get_close_matches(str(name), names, n=3)

@@ -1,4 +1,5 @@
 import json
+import time
 
 import equinox as eqx
 import jax
@@ -185,3 +186,18 @@ def test_stacked_problems_learn_as_if_alone():
         Stacked(slopes[:1] * 2), KEY, iterations=30, options=options, optimizer=stacked_optimizer(optimizer)
     ).params
     np.testing.assert_allclose(unstack(together, 0)["slope"], unstack(small, 0)["slope"], rtol=1e-5)
+
+
+def test_slow_checkpoints_are_written_less_often(tmp_path, monkeypatch):
+    """Of 0.1 s each, 5 % of two seconds allow one; another is the last."""
+    saved = []
+
+    def save_slowly(folder, arrays, fingerprint):
+        saved.append(int(arrays.step))
+        time.sleep(0.1)
+
+    monkeypatch.setattr(trainer, "save_checkpoint", save_slowly)
+    options = Options(chunk_seconds=0.05, checkpoint_seconds=0.05, cooldown=0.0)
+    trained = train(Line(jnp.float32(3.0)), KEY, budget=2.0, options=options, folder=tmp_path)
+    assert len(saved) <= 3
+    assert saved[-1] == trained.iterations

@@ -15,6 +15,7 @@ from gflowdag.bench.tasks import BASELINE, KINDS, SIZES, plan
 from gflowdag.errors import GFlowDAGError
 from gflowdag.exact import MAX_VARIABLES
 from gflowdag.files import atomic_write
+from gflowdag.wording import instead
 
 QUICK_METHODS = ("exact", "mc3", "order-mcmc", "order-gflownet")
 QUICK_SIZES = (5,)
@@ -130,6 +131,6 @@ def _numbers(sizes: Sequence[int | str]) -> list[int]:
 
 def _check(kinds: Sequence[str], tolerance: float) -> None:
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise GFlowDAGError(f"there is no measurement {unknown[0]!r}: choose from {', '.join(KINDS)}")
+        raise GFlowDAGError(f"there is no measurement {unknown[0]!r}: {instead(unknown[0], KINDS)}")
     if tolerance < 1:
         raise GFlowDAGError(f"the tolerance is a factor of 1 or more, got {tolerance:g}")

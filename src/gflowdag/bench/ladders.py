@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gflowdag.errors import GFlowDAGError
+from gflowdag.wording import instead
 
 GROWTH = 2  # effort of a rung over that of the one below
 Settings = dict[str, Any]
@@ -62,7 +63,7 @@ def require_methods(names: list[str]) -> list[str]:
     """The names, or an error that names the one that does not exist."""
     for name in names:
         if name not in METHODS:
-            raise GFlowDAGError(f"there is no method {name!r} to measure: choose from {', '.join(METHODS)}")
+            raise GFlowDAGError(f"there is no method {name!r} to measure: {instead(name, METHODS)}")
     return names
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import GFlowDAGError
+from gflowdag.wording import instead
 
 if TYPE_CHECKING:
     from gflowdag.estimators.auto import AutoPosterior as AutoPosterior
@@ -52,11 +52,9 @@ if not TYPE_CHECKING:
 def estimator_class(method: str) -> type[StructureLearner]:
     """The estimator of a method by its command-line name, e.g. `"order-gflownet"`."""
     if method not in REGISTRY:
-        classes = {name.lower(): known for known, (_, name) in REGISTRY.items()}
         spelt = str(method).lower().replace("_", "-")
-        near = difflib.get_close_matches(spelt, [*REGISTRY, *classes], n=1)
-        hint = f"did you mean {classes.get(near[0], near[0])}? There are" if near else "choose one of"
-        raise GFlowDAGError(f"unknown method {method!r}: {hint} {', '.join(REGISTRY)}")
+        by_class = {name.lower(): known for known, (_, name) in REGISTRY.items()}
+        raise GFlowDAGError(f"unknown method {method!r}: {instead(by_class.get(spelt, spelt), REGISTRY)}")
     module, name = REGISTRY[method]
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
@@ -93,9 +91,7 @@ def fit(
     parameters = inspect.signature(chosen).parameters
     if unknown := sorted(options.keys() - parameters.keys()):
         known = (*sorted(parameters), *_READING, "interventions")
-        near = difflib.get_close_matches(unknown[0], known, n=1)
-        hint = f"did you mean {near[0]}? There are" if near else "there are"
-        raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {hint} {', '.join(known)}")
+        raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {instead(unknown[0], known)}")
     estimator = chosen(score=score, prior=prior, knowledge=knowledge, random_state=random_state, **options)
     if reading:
         from gflowdag.data import Dataset

@@ -11,6 +11,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators import REGISTRY
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.dag_gflownet import PAPERS_NETWORK, preset_for
+from gflowdag.wording import instead
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_BUDGETS: Mapping[int, float] = MappingProxyType({})
@@ -251,4 +252,4 @@ def require_methods(names: list[str]) -> None:
     """Refuse names of rows that do not exist."""
     for name in names:
         if name not in METHODS:
-            raise GFlowDAGError(f"there is no row {name!r}: choose from {', '.join(METHODS)}")
+            raise GFlowDAGError(f"there is no row {name!r}: {instead(name, METHODS)}")

@@ -17,6 +17,7 @@ from gflowdag.experiments.results import MUST_BE_NUMBERS, Results, study_folder
 from gflowdag.experiments.study import Task, run_tasks
 from gflowdag.experiments.together import PlannedFit, can_be_stacked, run_stacked
 from gflowdag.progress import Progress, silent
+from gflowdag.wording import instead
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
@@ -44,7 +45,7 @@ def chosen_experiments(name: str) -> list[Experiment]:
         return []
     if name not in EXPERIMENTS:
         raise GFlowDAGError(
-            f"there is no experiment {name!r}: choose one of {', '.join(EXPERIMENTS)}, all, or page"
+            f"there is no experiment {name!r}: {instead(name, [*EXPERIMENTS, 'all', 'page'])}"
         )
     return [EXPERIMENTS[name]]
 

@@ -32,6 +32,7 @@ from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_c
 from gflowdag.processes import agreed, is_leader
 from gflowdag.progress import Progress, silent
 
+_SHARE_OF_SAVING = 0.05  # of the time, at most, goes into checkpoints: those of large stacks take seconds
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end
 
 
@@ -136,7 +137,7 @@ def train(
 
     clock = _Clock(started, options)
     history: list[dict[str, float]] = []
-    saved_at, limit = clock.seconds, math.inf
+    saved_at, pause, limit = clock.seconds, options.checkpoint_seconds, math.inf
     step, horizon = int(arrays.step), int(arrays.horizon)
     try:
         while step < horizon:
@@ -161,10 +162,9 @@ def train(
             if time_decides is not None and clock.seconds_to_cooldown(step, time_decides) <= 0:
                 horizon = min(horizon, max(step + 1, math.ceil(step / (1 - options.cooldown))))
                 arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
-            if folder is not None and (
-                step >= horizon or clock.seconds - saved_at > options.checkpoint_seconds
-            ):
+            if folder is not None and (step >= horizon or clock.seconds - saved_at > pause):
                 save_checkpoint(folder, arrays, fingerprint)
+                pause = max(options.checkpoint_seconds, clock.leave_out() / _SHARE_OF_SAVING)
                 saved_at = clock.seconds
     except KeyboardInterrupt:
         # Not if it was donated to a chunk just begun, nor if other processes hold a part of it.
@@ -287,6 +287,11 @@ class _Clock:
             wanted = min(wanted, max(self.seconds_to_cooldown(step, budget), 0.0))
         size = math.ceil(wanted * self.iterations_per_second)
         return int(min(max(size, 1), 8 * self._chunks[-1][0], horizon - step))
+
+    def leave_out(self) -> float:
+        """Count the time since the last look for no chunk; returns it, in seconds."""
+        before, self.seconds = self.seconds, self._look()
+        return self.seconds - before
 
     def chunk_done(self, size: int) -> None:
         now = self._look()
