@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,20 +98,20 @@ def sampled(posterior: Posterior) -> Posterior:
     return replace(posterior, marginals=None, path_marginals=None)
 
 
-def log_joint_held_out(problem: Problem, posterior: Posterior, log_evidence: float) -> np.ndarray:
-    """`log P(G, D' | D)` of each sample, equally weighted [n]."""
+def log_joint_held_out(problem: Problem, posterior: Posterior) -> np.ndarray:
+    """`log P(G, D, D')` of each sample, equally weighted [n]."""
     if np.ptp(posterior.log_weights) > 0:
         posterior = posterior.resample(posterior.num_samples, random_state=0)
-    return log_joint_of_graphs(problem, posterior.samples, log_evidence)
+    return log_joint_of_graphs(problem, posterior.samples)
 
 
-def log_joint_of_graphs(problem: Problem, graphs: np.ndarray, log_evidence: float) -> np.ndarray:
-    """`log P(G, D' | D)` of each graph, bool [n, d, d] to float64 [n]."""
+def log_joint_of_graphs(problem: Problem, graphs: np.ndarray) -> np.ndarray:
+    """`log P(G, D, D')` of each graph, bool [n, d, d] to float64 [n]."""
     data = problem.data
     assert problem.held_out is not None
     score = make_score(data)
     score_all = make_score(data.concatenate(data.like(problem.held_out)))
-    return metrics.held_out(score, score_all, graphs, log_evidence)
+    return metrics.held_out(score, score_all, graphs, log_evidence=0.0)
 
 
 def misaligned(truth: pd.DataFrame) -> np.ndarray:
@@ -155,12 +154,3 @@ def exact_by_enumeration(problem: Problem) -> Posterior:
         marginals=listed.edge_probabilities().to_numpy(),
         path_marginals=listed.path_probabilities().to_numpy(),
     )
-
-
-def held_out_box(values: np.ndarray) -> dict[str, Any]:
-    """Five numbers of a box plot."""
-    names = ("low", "lower_quartile", "median", "upper_quartile", "high")
-    return {
-        f"held_out_{name}": float(np.quantile(values, q))
-        for name, q in zip(names, (0.05, 0.25, 0.5, 0.75, 0.95), strict=True)
-    }

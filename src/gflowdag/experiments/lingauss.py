@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from gflowdag.experiments import figures, judge, paper_numbers
@@ -27,7 +28,7 @@ from gflowdag.experiments.tables import (
 
 SCALINGS = ("raw", "standardised")
 TRUTH = "truth"  # the row of the true graph among the held-out figures
-_BOX = tuple(f"held_out_{name}" for name in ("low", "lower_quartile", "median", "upper_quartile", "high"))
+_BOX = {"low": 0.05, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "high": 0.95}  # of joints
 
 
 def study(d: int) -> str:
@@ -47,7 +48,7 @@ def problems(quick: bool, num_datasets: int | None, *, d: int) -> list[Spec]:
 
 
 def tables(results: Results, *, d: int) -> Tables:
-    """`lingaussD`: every fit with recovery and fidelity; `lingaussD-held-out`: boxes of log P(G, D'|D)."""
+    """`lingaussD`: every fit with recovery and fidelity; `lingaussD-held-out`: boxes of log P(G, D, D')."""
     judged = results.judged(study(d), reference(d))
     if judged.empty:
         return {}
@@ -55,58 +56,45 @@ def tables(results: Results, *, d: int) -> Tables:
 
 
 def _held_out(results: Results, judged: Frame, d: int) -> Frame:
-    """Boxes over the samples of the first data set of each scaling."""
+    """Boxes over the samples of the first data set of each scaling, of log P(G, D, D')."""
     rows: list[dict[str, Any]] = []
     for scaling, fits in judged[judged["seed"] == 0].groupby("scaling", sort=False):
-        evidence, source = _log_evidence(results, fits, d)
-        if evidence is None:
-            continue
         problem = results.problem(fits.iloc[0])
-        known = {"scaling": scaling, "log_evidence": evidence, "evidence_from": source}
         for fit in fits.to_dict(orient="records"):
-            values = judge.log_joint_held_out(problem, results.posterior(study(d), fit), evidence)
-            fitted = {name: fit[name] for name in ("method", "size", "options")}
+            values = judge.log_joint_held_out(problem, results.posterior(study(d), fit))
+            fitted = {name: fit.get(name) for name in ("method", "size", "options", "log_evidence")}
             fitted["run"] = size_of(pd.DataFrame([fit]))
-            rows.append(known | fitted | judge.held_out_box(values))
+            rows.append({"scaling": scaling} | fitted | _box(values))
         assert problem.truth is not None
-        truth = judge.log_joint_of_graphs(problem, problem.truth.to_numpy(bool)[None], evidence)
-        rows.append(
-            known | {"method": TRUTH, "size": "", "options": "", "run": ""} | judge.held_out_box(truth)
-        )
+        truth = judge.log_joint_of_graphs(problem, problem.truth.to_numpy(bool)[None])
+        rows.append({"scaling": scaling, "method": TRUTH, "size": "", "options": "", "run": ""} | _box(truth))
     return pd.DataFrame(rows)
 
 
-def _log_evidence(results: Results, fits: Frame, d: int) -> tuple[float | None, str]:
-    """One log evidence for all rows of a data set: the exact one, else the largest estimate.
+def _box(values: np.ndarray) -> dict[str, float]:
+    return {name: float(np.quantile(values, share)) for name, share in _BOX.items()}
 
-    Where importance weights miss a part of the posterior their estimate falls short, hardly ever the reverse.
+
+def _given_the_data(held_out: Frame) -> Frame:
+    """The boxes of log P(G, D'|D): less the log evidence of D, one for all rows of a scaling.
+
+    It is the exact one, else the largest estimate: where importance weights miss a part of the posterior
+    their estimate falls short, hardly ever the reverse. A scaling without any has no boxes.
     """
-    exact = results.reference(study(d), fits["problem"].iloc[0], reference(d))
-    if exact is not None and exact.log_evidence is not None:
-        return exact.log_evidence, "exact"
-    estimates = fits.dropna(subset=["log_evidence"])
-    if estimates.empty:
-        return None, ""
-    best = estimates.loc[estimates["log_evidence"].idxmax()]
-    return float(best["log_evidence"]), str(best["method"])
-
-
-def _one_evidence(held_out: Frame) -> Frame:
-    """The boxes with one log evidence for each scaling, whenever they were computed: see `_log_evidence`."""
     if held_out.empty:
         return held_out
-    order = held_out.assign(is_exact=held_out["evidence_from"] == "exact")
-    order = order.sort_values(["is_exact", "log_evidence"], ascending=False, kind="stable")
-    best = order.drop_duplicates("scaling").set_index("scaling")
-    chosen = held_out["scaling"].map(best["log_evidence"])
-    boxes = held_out[list(_BOX)].add(held_out["log_evidence"] - chosen, axis=0)
-    source = held_out["scaling"].map(best["evidence_from"])
-    return held_out.assign(**boxes, log_evidence=chosen, evidence_from=source)
+    known = held_out.dropna(subset=["log_evidence"]).assign(is_exact=lambda rows: rows["method"] == "exact")
+    known = known.sort_values(["is_exact", "log_evidence"], ascending=False, kind="stable")
+    chosen = known.drop_duplicates("scaling").set_index("scaling")
+    held_out = held_out[held_out["scaling"].isin(chosen.index)]
+    evidence = held_out["scaling"].map(chosen["log_evidence"])
+    boxes = held_out[list(_BOX)].sub(evidence, axis=0)
+    return held_out.assign(**boxes, evidence_from=held_out["scaling"].map(chosen["method"]))
 
 
 def _tables_of(tables: Tables, d: int) -> tuple[Frame, Frame]:
     """All fits, and the boxes of those with held-out rows; the latter may be empty."""
-    return tables[study(d)], _one_evidence(tables.get(f"{study(d)}-held-out", pd.DataFrame()))
+    return tables[study(d)], _given_the_data(tables.get(f"{study(d)}-held-out", pd.DataFrame()))
 
 
 def draw(tables: Tables, folder: Path, *, d: int) -> list[Path]:
@@ -138,7 +126,7 @@ def _draw_held_out(
         return
     rows = held_out[held_out["scaling"] == scaling].set_index("method")
     if TRUTH in rows.index:
-        axes.axvline(rows.loc[TRUTH, _BOX[2]], color="0.4", linestyle="--", linewidth=1)
+        axes.axvline(rows.loc[TRUTH, "median"], color="0.4", linestyle="--", linewidth=1)
     values = {m: rows.loc[m, list(_BOX)].astype(float) if m in rows.index else [] for m in methods}
     figures.boxes(axes, values, name=name, title=f"log P(G, D'|D), {scaling}")
 
@@ -243,13 +231,14 @@ def _held_out_section(held_out: Frame, d: int) -> str:
     for row in held_out.to_dict(orient="records"):
         published = paper_numbers.LINEAR_GAUSSIAN[d]["held_out"].get(row["method"])
         is_truth = row["method"] == TRUTH
+        quartiles = [shown(row[f"{end}_quartile"], 1) for end in ("lower", "upper")]
         paper = paper_numbers.TRUE_GRAPH_HELD_OUT[d] if is_truth else published[1] if published else None
         rows.append(
             {
                 "method": "true graph" if is_truth else label(row["method"]),
                 "data": row["scaling"],
-                "median": row["held_out_median"],
-                "quartiles": None if is_truth else " … ".join(shown(row[_BOX[end]], 1) for end in (1, 3)),
+                "median": row["median"],
+                "quartiles": None if is_truth else " … ".join(quartiles),
                 "paper": paper if row["scaling"] == "raw" else None,
                 "run": row["run"] or None,
             }
