@@ -24,6 +24,8 @@ from gflowdag.experiments.reproduce import EXPERIMENTS, run
 from gflowdag.experiments.results import Results
 from gflowdag.experiments.study import run_tasks, store_row, stored_row
 
+DOCUMENTATION = Path(__file__).parents[2] / "docs"
+
 SMALL = Spec("linear-gaussian", 5, 100, 0)
 
 
@@ -230,13 +232,19 @@ def test_quick_and_full_rows_of_a_method_are_never_mixed(first: str) -> None:
 
 
 def test_the_page_of_the_documentation_is_what_its_tables_say(tmp_path: Path) -> None:
-    docs = Path(__file__).parents[2] / "docs"
-    shutil.copytree(docs / "reproduction", tmp_path / "reproduction")
+    shutil.copytree(DOCUMENTATION / "reproduction", tmp_path / "reproduction")
     write_page(tmp_path / "nothing", tmp_path / "reproduction.md", keep=True)
-    said = [folder / "reproduction.md" for folder in (docs, tmp_path)]
+    said = [folder / "reproduction.md" for folder in (DOCUMENTATION, tmp_path)]
     assert said[0].read_text(encoding="utf-8") == said[1].read_text(encoding="utf-8")
-    for table in (docs / "reproduction").glob("*.csv"):
+    for table in (DOCUMENTATION / "reproduction").glob("*.csv"):
         assert table.read_bytes() == (tmp_path / "reproduction" / table.name).read_bytes()
+
+
+def test_a_table_that_is_missing_among_the_others_of_its_experiment_is_named(tmp_path: Path) -> None:
+    shutil.copytree(DOCUMENTATION / "reproduction", tmp_path / "reproduction")
+    (tmp_path / "reproduction" / "small-graphs-points.csv").unlink()
+    with pytest.raises(GFlowDAGError, match=r"small-graphs-points\.csv is missing beside small-graphs\.csv"):
+        write_page(tmp_path / "nothing", tmp_path / "reproduction.md", keep=True)
 
 
 def test_an_unknown_experiment_or_row_is_refused_with_the_choices() -> None:

@@ -108,10 +108,18 @@ def _write_tables(results: Results, assets: Path, keep: bool) -> None:
             write_csv(table, assets / f"{name}.csv")
 
 
+class _Files(dict[str, Frame]):
+    """Tables as their files hold them; one that is needed and not there is told by its name."""
+
+    def __missing__(self, name: str) -> Frame:
+        others = ", ".join(f"{other}.csv" for other in self)
+        raise GFlowDAGError(f"{name}.csv is missing beside {others}: restore it, or delete these too")
+
+
 def _read(experiment: Experiment, assets: Path) -> Tables:
-    """The tables of an experiment as their files hold them."""
+    """The tables of an experiment."""
     files = {name: assets / f"{name}.csv" for name in experiment.keys}
-    return {name: read_csv(file) for name, file in files.items() if file.exists()}
+    return _Files({name: read_csv(file) for name, file in files.items() if file.exists()})
 
 
 def _section(
