@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -164,20 +164,32 @@ def against_exact(
 
 
 def agreement(
-    exact: ArrayLike, estimate: ArrayLike, *, label: str = "estimate", ax: Axes | None = None
+    exact: ArrayLike,
+    estimate: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    label: str = "estimate",
+    ax: Axes | None = None,
 ) -> Axes:
     """Estimated probabilities against exact ones, one dot each, with their correlation in the corner.
 
     Args:
         exact: probabilities [n].
         estimate: of the same events [n].
+        groups: names [n], such as those of data sets; each group has a colour and a correlation of its own.
         label: of the estimates.
         ax: where to draw.
     """
     ax, x, y = _axes(ax), np.asarray(exact), np.asarray(estimate)
     ax.plot([0, 1], [0, 1], color=_GREY, linewidth=0.8, zorder=1)
-    ax.scatter(x, y, s=9, color=_RED, alpha=0.5, linewidths=0, zorder=2)
-    ax.text(0.97, 0.04, f"r = {np.corrcoef(x, y)[0, 1]:.4f}", ha="right", transform=ax.transAxes)
+    names = np.full(len(x), "") if groups is None else np.asarray(groups)
+    for line, (name, colour) in enumerate(zip(dict.fromkeys(names), cycle((_RED, _BLUE)), strict=False)):
+        mine = names == name
+        ax.scatter(x[mine], y[mine], s=9, color=colour, alpha=0.5, linewidths=0, zorder=2)
+        said = f"{name}: r" if name else "r"
+        style = {"color": colour, "fontsize": 8} if name else {}
+        said += f" = {np.corrcoef(x[mine], y[mine])[0, 1]:.4f}"
+        ax.text(0.97, 0.03 + 0.07 * line, said, ha="right", transform=ax.transAxes, **style)
     ax.set(xlabel="exact posterior", ylabel=label, aspect="equal")
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return ax

@@ -21,7 +21,16 @@ from gflowdag.runs import device_name
 
 NUM_SAMPLES = 1000  # graphs of every method, as in the paper
 # What a method's diagnostics may hold that is worth a column.
-_FIGURES = ("iterations", "ess", "pareto_k", "r_hat", "cyclic_fraction", "num_distinct", "rounding")
+_FIGURES = (
+    "iterations",
+    "ess",
+    "pareto_k",
+    "r_hat",
+    "cyclic_fraction",
+    "num_distinct",
+    "rounding",
+    "lost_mass",  # of each node; the mean
+)
 
 
 def fit_tasks(
@@ -123,4 +132,4 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, np.floating | float) else value
+    return float(np.mean(value)) if isinstance(value, np.ndarray | np.floating | float) else value

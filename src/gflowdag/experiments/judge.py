@@ -38,6 +38,7 @@ def recovery(posterior: Posterior, truth: pd.DataFrame | np.ndarray) -> dict[str
         row[f"{kind}e_edges"] = metrics.expected_edges(probability)
         row[f"{kind}e_shd"] = metrics.expected_shd(probability, true)
         row[f"{kind}auroc"] = metrics.auroc(probability, true, diagonal=True)
+    row["unseen_pairs"] = int((~posterior.samples.any(axis=0)).sum()) - posterior.num_variables
     row["auroc_off_diagonal"] = metrics.auroc(beliefs["marginal_"], true)
     row["auprc"] = metrics.auprc(beliefs["marginal_"], true)
     return row

@@ -40,7 +40,9 @@ def merged(kept: Frame, new: Frame, key: Sequence[str]) -> Frame:
     columns = list(key)
     replaced = pd.MultiIndex.from_frame(kept[columns]).isin(pd.MultiIndex.from_frame(new[columns]))
     _require_no_loss(kept[replaced], new, columns)
-    table = pd.concat([kept[~replaced], new], ignore_index=True)
+    # Columns without a value are left out: they would turn the numbers beside them into objects.
+    parts = [part.dropna(axis=1, how="all") for part in (kept[~replaced], new)]
+    table = pd.concat(parts, ignore_index=True).reindex(columns=kept.columns.union(new.columns, sort=False))
     return table.sort_values(columns, key=_rank, kind="stable", ignore_index=True)
 
 
