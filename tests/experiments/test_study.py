@@ -235,9 +235,9 @@ def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     deadly = Task("deadly", f"{fatal.__module__}:always_fatal", {})
-    rows = run_tasks([deadly, *_tasks(tmp_path / "log", [1, 2])], tmp_path, jobs=2)
+    rows = run_tasks([deadly, *_slow_tasks(tmp_path / "log")], tmp_path, jobs=2)  # it dies before one is done
     assert rows[0] == {"task": "deadly", "error": "the worker died"}
-    assert [row["square"] for row in rows[1:]] == [1, 4]
+    assert [row.get("square") for row in rows[1:]] == [0, 1, 4, 9, 16]
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:

@@ -2,9 +2,9 @@
 
 A task calls a module-level function with JSON arguments and stores what it returns under its own name. A
 task whose file is there, for the same arguments or with more seconds to train, is not run again; a worker
-that dies loses the one task it held, which is run again. On one machine tasks run in joblib's spawned
-workers, on many on a Dask cluster that shares the folder. Studies that ran elsewhere are merged by copying
-their files.
+that dies loses the one task it held, which is run again, in the end by itself. On one machine tasks run in
+joblib's spawned workers, on many on a Dask cluster that shares the folder. Studies that ran elsewhere are
+merged by copying their files.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from gflowdag.errors import FileFormatError, MissingExtraError
 from gflowdag.files import plain, write_json
 from gflowdag.progress import Progress, silent
 
-_MAX_DEATHS = 3  # of workers, before the tasks that are left count as failed
+_MAX_DEATHS = 3  # of workers by one task, before it counts as failed
 # Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once. Nor do
 # they start workers of their own: one with idle children would take minutes to end.
 _SHARING = {
@@ -76,6 +77,7 @@ def run_tasks(
     pending = [task for task in tasks if stored_row(task, folder) is None]
     for task in pending:
         _failure(task, folder).unlink(missing_ok=True)  # an old failure must not pass for a new one
+        _held(task, folder).unlink(missing_ok=True)
     done = len(tasks) - len(pending)
     progress(done, len(tasks))
     for _ in _completed(pending, folder, jobs, scheduler):
@@ -157,6 +159,10 @@ def _failure(task: Task, folder: Path) -> Path:
     return folder / "failures" / f"{task.name}.json"
 
 
+def _held(task: Task, folder: Path) -> Path:
+    return folder / "held" / task.name
+
+
 def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value, default=plain))
 
@@ -173,13 +179,17 @@ def _completed(tasks: Sequence[Task], folder: Path, jobs: int, scheduler: str | 
     elif jobs <= 1 or len(tasks) <= 1:
         yield from (run_task(task, folder) for task in tasks)
     else:
-        for _ in range(_MAX_DEATHS):
-            tasks = [task for task in tasks if _is_open(task, folder)]
+        suspects: list[Task] = []
+        while tasks := [task for task in tasks if _is_open(task, folder) and task not in suspects]:
             try:
                 yield from _on_processes(tasks, folder, jobs)
-                break
             except BrokenProcessPool:
-                continue
+                # With one worker all end, and any task that was held may be why: those wait until the end.
+                suspects += [task for task in tasks if _held(task, folder).exists()] or tasks
+        for task in suspects * _MAX_DEATHS:
+            if _is_open(task, folder):
+                with suppress(BrokenProcessPool):
+                    yield from _on_processes([task], folder, jobs)
 
 
 def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[str]:
@@ -188,7 +198,7 @@ def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[st
     before = {name: os.environ.get(name) for name in _SHARING}
     os.environ.update(_SHARING)  # inherited by the spawned workers
     try:
-        calls = (delayed(run_task)(task, folder) for task in tasks)
+        calls = (delayed(_hold_and_run)(task, folder) for task in tasks)
         pool = Parallel(
             n_jobs=jobs,
             backend="loky",
@@ -200,6 +210,16 @@ def _on_processes(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[st
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def _hold_and_run(task: Task, folder: Path) -> str:
+    """Run a task, with a mark that stays if the process dies of it."""
+    mark = _held(task, folder)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    name = run_task(task, folder)
+    mark.unlink(missing_ok=True)
+    return name
 
 
 @cache
