@@ -106,7 +106,11 @@ def _answer(fits: Frame) -> str:
     if medians.empty or len(medians.columns) < 2:
         return ""
     few, many = medians.columns.min(), medians.columns.max()
-    changes = [f"{drawn_label(str(m), fits)} {r[few]:.3f} → {r[many]:.3f}" for m, r in medians.iterrows()]
+    sets = fits.groupby("method")["seed"].nunique()
+    changes = [
+        f"{drawn_label(str(m), fits)}{', one data set,' if sets[m] == 1 else ''} {r[few]:.3f} → {r[many]:.3f}"
+        for m, r in medians.iterrows()
+    ]
     return (
         f"**The answer in one line**, median correlation with the exact posterior at {few:,} and at {many:,} "
         f"rows: {'; '.join(changes)}.\n\n"

@@ -294,7 +294,8 @@ def _held_out_section(held_out: Frame, fits: Frame, d: int) -> str:
     return (
         "**log P(G, D'|D)** over the samples of the first data set, 100 held-out rows (the paper does not "
         "say how many it used, nor on which data set, so levels cannot be compared, only orders). One log "
-        f"evidence for all rows of a data set ({source}).\n\n" + markdown(rows, {"median": 1, "paper": 1})
+        f"evidence for all rows of a data set ({source}{'' if d == 20 else '; of the restricted posterior'})."
+        "\n\n" + markdown(rows, {"median": 1, "paper": 1})
     )
 
 

@@ -115,8 +115,14 @@ def was_cut_short(rows: Frame) -> bool:
     """Whether the clock ended the training of some of these fits of one method, at full size."""
     if "num_variables" not in rows or "iterations" not in rows or (rows["size"] == "quick").any():
         return False
-    numbers = zip(rows["method"], rows["num_variables"], rows["iterations"], strict=True)
-    return any(done < (planned_iterations(name, int(d)) or 0) for name, d, done in numbers)
+    return bool((rows["iterations"] < _planned(rows)).any())
+
+
+def _planned(fits: Frame) -> int:
+    """Iterations of these fits of one method where no clock ends their training; 0 for rows without."""
+    if fits.empty:
+        return 0
+    return planned_iterations(fits["method"].iloc[0], int(fits["num_variables"].iloc[0])) or 0
 
 
 def earlier_versions(rows: Frame) -> list[str]:
@@ -137,5 +143,6 @@ def size_of(rows: Frame) -> str:
     run = [str(rows["size"].iloc[0]), datasets_of(rows), f"{rows['seconds'].median():.0f} s"]
     iterations = float(rows["iterations"].median()) if "iterations" in rows else math.nan
     if not math.isnan(iterations):
-        run.append(f"{iterations:,.0f} iterations")
+        of = f" of {_planned(rows):,}" if was_cut_short(rows) else ""
+        run.append(f"{iterations:,.0f}{of} iterations")
     return ", ".join([*run, *(f"version {version}" for version in earlier_versions(rows))])
