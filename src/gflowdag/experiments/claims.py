@@ -283,7 +283,8 @@ def _fewer_edges(tables: Tables) -> Finding:
     table = _raw(tables, "lingauss50")
     others = table[table["seed"].isin(rows["seed"]) & table["method"].isin(("order-mcmc", "bootstrap-ges"))]
     why = (
-        f"MC3 has {ratio:.1f} times the edges of the denser of the two, on {rows['seed'].nunique()} data sets"
+        f"MC3 has {ratio:.1f} times the edges of the denser of the two, on "
+        + counted(rows["seed"].nunique(), "data set")
         + "".join(
             f", {label(str(method))} {number / max(edges[list(sparse)].max(), 1e-9):.1f} times"
             for method, number in others.groupby("method")["e_edges"].median().items()
@@ -329,7 +330,8 @@ def _even_members(tables: Tables) -> Finding:
 def _several_members(tables: Tables) -> Finding:
     rows = _of(tables["sachs-coverage"], PAPERS_RECIPE)
     best = rows.loc[rows["log_score"].idxmax()]
-    ours = f"{best['num_graphs']:.0f} DAGs of its best class, up to {rows['num_graphs'].max():.0f} of a class"
+    drawn = counted(int(best["num_graphs"]), "DAG")
+    ours = f"{drawn} of its best class, up to {rows['num_graphs'].max():.0f} of a class"
     return Finding(ours, bool(best["num_graphs"] > 1), rows, f"in {len(rows):,} classes")
 
 
