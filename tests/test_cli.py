@@ -206,7 +206,13 @@ def test_options_that_a_method_lacks_are_refused(table: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("exat", "exact"), ("MC3", "mc3"), ("dag_gflownet", "dag-gflownet"), ("DiBS", "dibs")],
+    [
+        ("exat", "exact"),
+        ("MC3", "mc3"),
+        ("dag_gflownet", "dag-gflownet"),
+        ("DiBS", "dibs"),
+        ("ExactPosterio", "exact"),
+    ],
 )
 def test_a_misspelt_method_is_answered_with_the_right_one(typed: str, meant: str) -> None:
     with pytest.raises(GFlowDAGError, match=rf"did you mean {meant}\?"):

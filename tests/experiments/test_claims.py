@@ -102,6 +102,17 @@ def test_a_recipe_speaks_by_its_marginals_and_by_its_weights_unless_the_marginal
     assert next(row["verdict"] for row in claims if "d = 20" in row["claim"]) == expected
 
 
+def test_the_claim_about_raw_data_is_judged_by_raw_data():
+    methods = ["exact", "mc3", "gadget", "bootstrap-ges", "bootstrap-pc", "dibs", "bcd-nets"]
+    rows = pd.DataFrame({"method": [*methods, "dag-gflownet-paper"], "e_shd": 30.0, "auroc": 0.8})
+    rows = rows.assign(edge_r=0.9, ess=0.9, iterations=100_000, size="full", seed=0, problem="s0")
+    poor = (rows["method"] == "dag-gflownet-paper") * 100.0
+    table = pd.concat([rows.assign(scaling="raw"), rows.assign(scaling="standardised", e_shd=30.0 + poor)])
+    claim = next(row for row in claims_table({"lingauss20": table}) if "d = 20" in row["claim"])
+    assert claim["verdict"] == "holds"
+    assert "standardised, the exact posterior has ranks 1 and 1, the GFlowNet 7 and 1" in claim["explanation"]
+
+
 def test_methods_are_compared_on_the_data_sets_that_all_were_run_on():
     edges = {"mc3": (1000.0, 20.0, 20.0), "bcd-nets": (10.0, 15.0, 15.0), "bootstrap-pc": (10.0,)}
     rows = [

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.wording import instead
+from gflowdag.wording import instead, nearest
 
 if TYPE_CHECKING:
     from gflowdag.estimators.auto import AutoPosterior as AutoPosterior
@@ -54,7 +54,8 @@ def estimator_class(method: str) -> type[StructureLearner]:
     if method not in REGISTRY:
         spelt = str(method).lower().replace("_", "-")
         by_class = {name.lower(): known for known, (_, name) in REGISTRY.items()}
-        raise GFlowDAGError(f"unknown method {method!r}: {instead(by_class.get(spelt, spelt), REGISTRY)}")
+        meant = nearest(spelt, [*REGISTRY, *by_class]) or spelt
+        raise GFlowDAGError(f"unknown method {method!r}: {instead(by_class.get(meant, meant), REGISTRY)}")
     module, name = REGISTRY[method]
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 

@@ -276,17 +276,18 @@ def _best_score(tables: Tables) -> Finding:
 
 def _fewer_edges(tables: Tables) -> Finding:
     sparse = ("bcd-nets", "bootstrap-pc")
-    rows = _in_common(_of(_raw(tables, "lingauss50"), *sparse, "mc3"))
+    table = _raw(tables, "lingauss50")
+    rows = _in_common(_of(table, *sparse, "mc3"))
     edges = rows.groupby("method")["e_edges"].median()
     ours = ", ".join(f"{label(str(method))} {number:.0f}" for method, number in edges.items())
-    ratio = edges["mc3"] / max(edges[list(sparse)].max(), 1e-9)
-    table = _raw(tables, "lingauss50")
+    denser = max(edges[list(sparse)].max(), 1e-9)
+    ratio = edges["mc3"] / denser
     others = table[table["seed"].isin(rows["seed"]) & table["method"].isin(("order-mcmc", "bootstrap-ges"))]
     why = (
         f"MC3 has {ratio:.1f} times the edges of the denser of the two, on "
         + counted(rows["seed"].nunique(), "data set")
         + "".join(
-            f", {label(str(method))} {number / max(edges[list(sparse)].max(), 1e-9):.1f} times"
+            f", {label(str(method))} {number / denser:.1f} times"
             for method, number in others.groupby("method")["e_edges"].median().items()
         )
     )
@@ -364,11 +365,8 @@ def _competitive(tables: Tables) -> Finding:
     scaled = tables["lingauss20"][tables["lingauss20"]["scaling"] == "standardised"]
     if {"exact", speaker, *_BASELINES} <= set(scaled["method"]):
         scaled = _compared(scaled, speaker)
-        exacts, place = _place(scaled, "exact"), _place(scaled, speaker)
-        why += (
-            f"; standardised, the exact posterior has ranks {exacts[0]} and {exacts[1]}, the GFlowNet "
-            f"{place[0]} and {place[1]}"
-        )
+        ranks = [" and ".join(map(str, _place(scaled, name))) for name in ("exact", speaker)]
+        why += f"; standardised, the exact posterior has ranks {ranks[0]}, the GFlowNet {ranks[1]}"
     holds = max(place) <= _COMPETITIVE
     return Finding(text, holds, rows, why + _behind(speaker, table), speaker)
 

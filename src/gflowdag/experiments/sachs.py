@@ -170,7 +170,7 @@ def _lines(
             "AUROC, marginals": row["marginal_auroc"],
         }
         if published:
-            numbers = published.get(row["method"], (None, None, None))  # in both: theirs is not known
+            numbers = published.get(row["method"], (None, None, None))
             line["paper: edges / SHD / AUROC"] = (
                 " / ".join(shown(x, digits) for x, digits in zip(numbers, (2, 2, 3), strict=True))
                 if row["method"] in published

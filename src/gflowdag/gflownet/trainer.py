@@ -32,7 +32,7 @@ from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_c
 from gflowdag.processes import agreed, is_leader
 from gflowdag.progress import Progress, silent
 
-_SHARE_OF_SAVING = 0.05  # of the time, at most, goes into checkpoints: those of large stacks take seconds
+_SHARE_OF_SAVING = 0.05  # of the time, at most, goes into checkpoints: those of large stacks have gigabytes
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end
 
 
