@@ -29,7 +29,7 @@ docs: $(STAMP)  ## the documentation, in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 
 bench: $(STAMP)  ## all benchmark cases, small
-	$(BIN)/python benchmarks/run.py --quick
+	$(BIN)/python -m gflowdag_lab.measurements --quick
 
 clean:
 	rm -rf $(VENV) .jax_cache .pytest_cache .ruff_cache dist build

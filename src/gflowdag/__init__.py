@@ -11,7 +11,7 @@ _LAZY = {
     "Dataset": "gflowdag.data",
     "Knowledge": "gflowdag.data",
     "load_dataset": "gflowdag.data",
-    "Posterior": "gflowdag.posterior",
+    "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
     "ExactPosterior": "gflowdag.estimators",
     "DAGGFlowNet": "gflowdag.estimators",
@@ -23,22 +23,22 @@ _LAZY = {
     "BootstrapPC": "gflowdag.estimators",
     "DiBS": "gflowdag.estimators",
     "BCDNets": "gflowdag.estimators",
-    "compare": "gflowdag.comparison",
-    "Comparison": "gflowdag.comparison",
-    "total_effects": "gflowdag.effects",
+    "compare": "gflowdag.estimators.compare",
+    "Comparison": "gflowdag.posterior.comparison",
+    "total_effects": "gflowdag.posterior.effects",
 }
-_MODULES = {"metrics": "gflowdag.metrics", "simulate": "gflowdag.data.simulate", "plot": "gflowdag.plot"}
+_MODULES = {
+    "metrics": "gflowdag.posterior.metrics",
+    "simulate": "gflowdag.data.simulate",
+    "plot": "gflowdag.display.plots",
+}
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
-    from gflowdag import metrics as metrics
-    from gflowdag import plot as plot
-    from gflowdag.comparison import Comparison as Comparison
-    from gflowdag.comparison import compare as compare
     from gflowdag.data import Dataset as Dataset
     from gflowdag.data import Knowledge as Knowledge
     from gflowdag.data import load_dataset as load_dataset
     from gflowdag.data import simulate as simulate
-    from gflowdag.effects import total_effects as total_effects
+    from gflowdag.display import plots as plot  # noqa: F401  (the public name)
     from gflowdag.estimators import MC3 as MC3
     from gflowdag.estimators import BCDNets as BCDNets
     from gflowdag.estimators import BootstrapGES as BootstrapGES
@@ -50,7 +50,11 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.estimators import OrderGFlowNet as OrderGFlowNet
     from gflowdag.estimators import OrderMCMC as OrderMCMC
     from gflowdag.estimators import fit as fit
-    from gflowdag.posterior import Posterior as Posterior
+    from gflowdag.estimators.compare import compare as compare
+    from gflowdag.posterior import metrics as metrics
+    from gflowdag.posterior.comparison import Comparison as Comparison
+    from gflowdag.posterior.effects import total_effects as total_effects
+    from gflowdag.posterior.posterior import Posterior as Posterior
 else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
     import importlib
 

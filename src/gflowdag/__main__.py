@@ -1,6 +1,6 @@
 """`python -m gflowdag`."""
 
-from gflowdag.cli import main
+from gflowdag.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,7 @@ import pytest
 from gflowdag.data import Dataset, Knowledge, load_dataset
 from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError, KnowledgeError
-from gflowdag.wording import unknown_name
+from gflowdag.runtime.messages import unknown_name
 
 RNG = np.random.default_rng(1)
 GOOD = pd.DataFrame(RNG.normal(size=(50, 4)), columns=["alpha", "beta", "gamma", "delta"])

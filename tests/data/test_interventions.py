@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gflowdag.commands import load_table
+from gflowdag.cli.commands import load_table
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.errors import DataError

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gflowdag.commands import load_table
+from gflowdag.cli.commands import load_table
 from gflowdag.data.problems import checked_dataset, table_problems
 from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError, GFlowDAGError

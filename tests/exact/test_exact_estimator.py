@@ -13,7 +13,7 @@ from gflowdag.data.catalog import load_dataset
 from gflowdag.errors import TooLargeError
 from gflowdag.estimators.exact import ExactPosterior
 from gflowdag.graph.enumeration import all_dags
-from gflowdag.posterior import Posterior
+from gflowdag.posterior.posterior import Posterior
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gflowdag.runs import read_metrics
+from gflowdag.posterior.runs import read_metrics
 
 # Small networks, few weighted orders, a checkpoint at every look: a short run with many moments to die.
 # Interrupts count even where the tests run in the background of a shell, which would ignore them.
 SMALL_RUN = """
 import functools, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from gflowdag import cli
+from gflowdag.cli import app as cli
 from gflowdag.estimators import order_gflownet
 order_gflownet.Options = functools.partial(order_gflownet.Options, checkpoint_seconds=0.0, chunk_seconds=0.02)
 order_gflownet._NUM_WEIGHTED = order_gflownet._SAMPLING_BATCH = 256

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gflowdag import commands
+from gflowdag.cli import commands
 
 
 @pytest.fixture(scope="module")

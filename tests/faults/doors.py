@@ -9,16 +9,17 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from gflowdag import answers, commands, runs
-from gflowdag.bench import ratios, tables
-from gflowdag.bench.results import Results
-from gflowdag.bench.tasks import Task
+from gflowdag.cli import commands, export
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.bif import read_bif
 from gflowdag.errors import GFlowDAGError
 from gflowdag.gflownet.checkpoint import load_checkpoint, save_checkpoint, truncate_metrics
-from gflowdag.posterior import Posterior
-from gflowdag.truth import align, read_edges
+from gflowdag.posterior import runs
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.truth import align, read_edges
+from gflowdag_lab.bench import ratios, tables
+from gflowdag_lab.bench.results import Results
+from gflowdag_lab.bench.tasks import Task
 
 NAMES = ("a", "b", "c")
 STATE = {"step": jnp.zeros((), jnp.int32), "weights": jnp.ones((3, 2), jnp.float32)}
@@ -90,8 +91,8 @@ def _read_run(folder: Path, good: dict[str, bytes], **changed: bytes) -> None:
     posterior = Posterior.load(folder)
     commands.rewrite_report(folder, folder / "report.html")
     for question in ("edge", "path", "blanket"):
-        answers.answer(posterior, question, posterior.names[0], None)
-    answers.export_text(posterior, "graphml", 0.0)
+        export.answer(posterior, question, posterior.names[0], None)
+    export.export_text(posterior, "graphml", 0.0)
 
 
 def _read_checkpoint(path: Path) -> None:

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 import gflowdag as gd
-from gflowdag import commands
+from gflowdag.cli import commands
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.bif import parse_bif
 from gflowdag.errors import DataError, FileFormatError, GFlowDAGError, KnowledgeError, TooLargeError
 from gflowdag.estimators.cost import estimate_costs
-from gflowdag.files import read_json, read_npz
-from gflowdag.posterior import Posterior
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.files import read_json, read_npz
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) @ np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1.0]])

@@ -15,9 +15,10 @@ from subprocess import TimeoutExpired
 import pytest
 from command_line import start, wait_for
 
-from gflowdag import commands, runs
-from gflowdag.files import atomic_write, file_size, read_json, read_npz, write_json
-from gflowdag.interrupts import repeat_lost_interrupts
+from gflowdag.cli import commands
+from gflowdag.posterior import runs
+from gflowdag.runtime.files import atomic_write, file_size, read_json, read_npz, write_json
+from gflowdag.runtime.interrupts import repeat_lost_interrupts
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from command_line import kill_after, kill_at_step, run
 
-from gflowdag import commands, runs
-from gflowdag.posterior import Posterior
+from gflowdag.cli import commands
+from gflowdag.posterior import runs
+from gflowdag.posterior.posterior import Posterior
 
 ORDER_GFLOWNET = ("--method", "order-gflownet", "--iterations", "3000", "--samples", "40")
 EXACT = ("--method", "exact", "--samples", "40")

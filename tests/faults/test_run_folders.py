@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from command_line import run
 
-from gflowdag import commands, runs
+from gflowdag.cli import commands
 from gflowdag.errors import FileWriteError, GFlowDAGError
-from gflowdag.files import atomic_write, read_json, write_json
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint
+from gflowdag.posterior import runs
+from gflowdag.runtime.files import atomic_write, read_json, write_json
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(table: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("command", ["check", "export"])
 def test_a_full_standard_output_is_one_line(command: str, table: Path, tmp_path: Path) -> None:
-    from gflowdag.posterior import Posterior
+    from gflowdag.posterior.posterior import Posterior
 
     Posterior(np.zeros((1, 2, 2)), ("a", "b")).save(tmp_path / "posterior.npz")
     arguments = [command, str(table if command == "check" else tmp_path)]
@@ -163,7 +164,7 @@ def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> 
 def test_a_dead_process_does_not_hold_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     code = (
-        "import sys, time; from gflowdag.runs import Run; run = Run.start(sys.argv[1], {});"
+        "import sys, time; from gflowdag.posterior.runs import Run; run = Run.start(sys.argv[1], {});"
         "print(1, flush=True); time.sleep(99)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE)
@@ -178,7 +179,7 @@ def test_a_dead_process_does_not_hold_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_report_of_a_stranger_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
-    from gflowdag.posterior import Posterior
+    from gflowdag.posterior.posterior import Posterior
 
     os.mkfifo(tmp_path / "pipe")
     Posterior(np.zeros((1, 2, 2)), ("a", "b")).save(tmp_path / "posterior.npz")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import run, start
 
-from gflowdag import commands
-from gflowdag.posterior import Posterior
+from gflowdag.cli import commands
+from gflowdag.posterior.posterior import Posterior
 
 ORDER_GFLOWNET = ("--method", "order-gflownet", "--iterations", "40", "--samples", "40")
 

@@ -12,9 +12,9 @@ from scipy.special import logsumexp
 from gflowdag.graph import all_dags
 from gflowdag.graph.bits import compress, parent_masks
 from gflowdag.graph.order import canonical_order
-from gflowdag.score.candidates import dense_candidates
-from gflowdag.score.order_problem import OrderProblem
-from gflowdag.score.orders import order_weights
+from gflowdag.orders.candidates import dense_candidates
+from gflowdag.orders.problem import OrderProblem
+from gflowdag.orders.weights import order_weights
 
 ORDERS = np.array(list(itertools.permutations(range(4))), np.int32)
 DAGS = all_dags(4)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from gflowdag.processes import connect, is_leader
+from gflowdag.runtime.processes import connect, is_leader
 
 if len(sys.argv) > 4:
     connect(sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
@@ -19,7 +19,6 @@ import numpy as np
 from exact_flows import problem as edge_problem
 from order_cases import problem as order_problem
 
-from gflowdag.devices import data_parallel
 from gflowdag.gflownet.edge_learner import EdgeLearner
 from gflowdag.gflownet.linear_transformer import Sizes
 from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
@@ -28,6 +27,7 @@ from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import sample_dags
 from gflowdag.gflownet.trainer import train
+from gflowdag.runtime.devices import data_parallel
 
 BATCH, ITERATIONS = 8, 6
 SMALL = Sizes(embedding=4, heads=1, head_size=4, hidden=8, shared_blocks=1, head_blocks=1)

@@ -11,7 +11,7 @@ from gflowdag.estimators.exact import ExactPosterior
 from gflowdag.gflownet.edge_cloning import EdgeCloning, step_surprise
 from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.trainer import Options, train
-from gflowdag.metrics import jsd
+from gflowdag.posterior.metrics import jsd
 
 
 def test_single_states_bound_the_likelihood_as_whole_trajectories_do():

@@ -13,7 +13,7 @@ from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.graph.closure import is_acyclic
-from gflowdag.metrics import jsd
+from gflowdag.posterior.metrics import jsd
 
 QUICK = Tempering(rate=0.02)
 KNOWLEDGE = Knowledge(required=[("X1", "X2")], forbidden=[("X3", "X2")], max_parents=2)

@@ -13,7 +13,6 @@ from order_cases import ORDERS, log_scores, order_posterior, problem
 from scipy.special import logsumexp
 
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.diagnostics import importance_summary
 from gflowdag.estimators.order_gflownet import OrderGFlowNet
 from gflowdag.estimators.witnesses import unseen_share
 from gflowdag.gflownet.objectives import subtrajectory_balance
@@ -31,11 +30,12 @@ from gflowdag.gflownet.order_potential import last_node_potential, tighter_label
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import train
 from gflowdag.graph import all_dags
-from gflowdag.precision import double_precision
+from gflowdag.orders.candidates import candidate_table
+from gflowdag.orders.potentials import symmetric_potential
+from gflowdag.orders.windows import node_log_weights
+from gflowdag.posterior.diagnostics import importance_summary
+from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
-from gflowdag.score.candidates import candidate_table
-from gflowdag.score.order_windows import node_log_weights
-from gflowdag.score.potentials import symmetric_potential
 
 QUICK = {"iterations": 150, "batch_size": 64, "width": 32, "depth": 2, "random_state": 0}
 

@@ -14,11 +14,11 @@ from scipy.stats import chisquare
 
 from gflowdag.graph import all_dags, graph_keys
 from gflowdag.graph.order import canonical_order
-from gflowdag.precision import double_precision
-from gflowdag.score.order_draws import draw_graphs
-from gflowdag.score.order_labels import labels_along, likely_order
-from gflowdag.score.order_problem import edge_probabilities_of_orders, mean_edge_probabilities
-from gflowdag.score.order_windows import node_log_weights, windows
+from gflowdag.orders.draws import draw_graphs
+from gflowdag.orders.labels import labels_along, likely_order
+from gflowdag.orders.problem import edge_probabilities_of_orders, mean_edge_probabilities
+from gflowdag.orders.windows import node_log_weights, windows
+from gflowdag.runtime.precision import double_precision
 
 CASES = [
     {"spread": 2.0},

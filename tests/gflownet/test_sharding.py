@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gflowdag.devices import count_devices, data_parallel, num_shards, split
 from gflowdag.errors import DeviceError
-from gflowdag.processes import connect
+from gflowdag.runtime.devices import count_devices, data_parallel, num_shards, split
+from gflowdag.runtime.processes import connect
 
 HERE = Path(__file__).resolve().parent
 # Reductions run in another order; Adam divides by the size of a gradient, which may be near nothing.

@@ -13,12 +13,12 @@ from gflowdag.graph import all_dags, is_acyclic
 from gflowdag.graph.bits import graph_keys
 from gflowdag.mcmc import order_chains
 from gflowdag.mcmc.reversals import parent_sums, reverse_edges
-from gflowdag.precision import double_precision
-from gflowdag.score.candidates import CandidateTable, dense_candidates, table_log_scores
-from gflowdag.score.order_draws import draw_graphs
-from gflowdag.score.order_labels import canonical_orders
-from gflowdag.score.order_problem import OrderProblem
-from gflowdag.score.orders import order_weights
+from gflowdag.orders.candidates import CandidateTable, dense_candidates, table_log_scores
+from gflowdag.orders.draws import draw_graphs
+from gflowdag.orders.labels import canonical_orders
+from gflowdag.orders.problem import OrderProblem
+from gflowdag.orders.weights import order_weights
+from gflowdag.runtime.precision import double_precision
 
 DAGS = all_dags(4)
 KEYS = graph_keys(DAGS)

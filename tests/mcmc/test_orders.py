@@ -15,10 +15,10 @@ from gflowdag.data import Knowledge
 from gflowdag.estimators.order_mcmc import OrderMCMC
 from gflowdag.graph import all_dags
 from gflowdag.mcmc import orders as order_mcmc
-from gflowdag.precision import double_precision
+from gflowdag.orders.candidates import dense_candidates
+from gflowdag.orders.weights import OrderWeights, order_weights
+from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
-from gflowdag.score.candidates import dense_candidates
-from gflowdag.score.orders import OrderWeights, order_weights
 
 
 @partial(jax.jit, static_argnames=("num_chains", "num_steps"))

@@ -18,7 +18,7 @@ from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.mcmc import moves, structure
 from gflowdag.mcmc.changes import DeltaChanges, TableChanges
-from gflowdag.precision import double_precision
+from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
 
 

@@ -10,7 +10,7 @@ from score_problems import continuous, discrete, random_dags
 
 from gflowdag.data import Dataset
 from gflowdag.errors import TooLargeError
-from gflowdag.precision import double_precision
+from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
 from gflowdag.score.deltas import SchurDeltas, TableDeltas, schur_deltas
 

@@ -19,7 +19,7 @@ from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork, graph
 from gflowdag.data.reading import read_csv
 from gflowdag.data.remote import FOLDER_VARIABLE, RemoteFile, locate
 from gflowdag.errors import DataError
-from gflowdag.wording import shown
+from gflowdag.runtime.messages import shown
 
 # Name -> number of variables.
 DISCRETE_NETWORKS = {

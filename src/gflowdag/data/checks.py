@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from gflowdag.errors import DataError
-from gflowdag.wording import shown
+from gflowdag.runtime.messages import shown
 
 # Residual over standard deviation: what sums in float64 and decimals in a file leave of an exact relation.
 RELATIVE_TOLERANCE = 1e-10

@@ -13,7 +13,7 @@ import pandas as pd
 from pandas.api import types
 
 from gflowdag.errors import DataError
-from gflowdag.wording import counted, shown
+from gflowdag.runtime.messages import counted, shown
 
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
 # As people write numbers and no parser reads them: 1,234.5 · 1 234,5 · 1.234,5 · 1,5 · −3 · 12 %

@@ -21,7 +21,7 @@ from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
 from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError, KnowledgeError
-from gflowdag.wording import counted, shown, unknown_name
+from gflowdag.runtime.messages import counted, shown, unknown_name
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from pandas.api import types
 
 from gflowdag.data.columns import plain_name
 from gflowdag.errors import DataError
-from gflowdag.wording import counted, unknown_name
+from gflowdag.runtime.messages import counted, unknown_name
 
 FORMS = (
     "a boolean mask [rows, variables], the name of a column, one name per row (None: observational), "

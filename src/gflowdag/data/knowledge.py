@@ -16,7 +16,7 @@ from gflowdag.data.patterns import Pattern
 from gflowdag.data.reading import read_text
 from gflowdag.errors import KnowledgeError
 from gflowdag.graph.closure import transitive_closure
-from gflowdag.wording import unknown_name
+from gflowdag.runtime.messages import unknown_name
 
 _REGEX = "re:"
 

@@ -11,7 +11,7 @@ import pandas as pd
 from gflowdag.data import table
 from gflowdag.data.dataset import Dataset
 from gflowdag.errors import DataError
-from gflowdag.wording import counted
+from gflowdag.runtime.messages import counted
 
 _MAX_LINES = 12  # of the problems that one error lists
 

@@ -17,7 +17,7 @@ import pandas as pd
 from pandas.api import types
 
 from gflowdag.errors import DataError, GFlowDAGError
-from gflowdag.wording import counted, shown
+from gflowdag.runtime.messages import counted, shown
 
 MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000

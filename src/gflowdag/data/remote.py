@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from gflowdag.errors import DataError
-from gflowdag.files import atomic_write
+from gflowdag.runtime.files import atomic_write
 
 FOLDER_VARIABLE = "GFLOWDAG_DATA"
 MAX_BYTES = 50_000_000

@@ -13,7 +13,7 @@ from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
 from gflowdag.errors import DataError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.random import erdos_renyi, scale_free
-from gflowdag.wording import unknown_name
+from gflowdag.runtime.messages import unknown_name
 
 RandomState = int | np.random.Generator | None
 

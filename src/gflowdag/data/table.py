@@ -13,7 +13,7 @@ from pandas.api import types
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind, plain_name
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.errors import DataError
-from gflowdag.wording import CONTROL_CHARACTER, counted, shown, unknown_name
+from gflowdag.runtime.messages import CONTROL_CHARACTER, counted, shown, unknown_name
 
 Frame = Any  # a pandas DataFrame; what its methods return is typed too loosely for a checker to follow
 

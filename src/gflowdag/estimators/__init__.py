@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.wording import instead, nearest
+from gflowdag.runtime.messages import instead, nearest
 
 if TYPE_CHECKING:
     from gflowdag.estimators.auto import AutoPosterior as AutoPosterior
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gflowdag.estimators.mc3 import MC3 as MC3
     from gflowdag.estimators.order_gflownet import OrderGFlowNet as OrderGFlowNet
     from gflowdag.estimators.order_mcmc import OrderMCMC as OrderMCMC
-    from gflowdag.posterior import Posterior
+    from gflowdag.posterior.posterior import Posterior
 
 # Method name -> (module, class). A new method is one file, one line here and one for type checkers above.
 REGISTRY = {

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gflowdag.data import Knowledge
-from gflowdag.devices import count_devices
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.exact import ExactPosterior
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress, begin_phase
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.devices import count_devices
+from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 
 Method = TypeVar("Method", bound=StructureLearner)

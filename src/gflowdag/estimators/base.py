@@ -15,9 +15,9 @@ from sklearn.utils import Tags
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
-from gflowdag.posterior import Posterior
-from gflowdag.precision import double_precision
-from gflowdag.progress import Progress, progress_bar
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.precision import double_precision
+from gflowdag.runtime.progress import Progress, progress_bar
 from gflowdag.score import Score, make_score
 
 

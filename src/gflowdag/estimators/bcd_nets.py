@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gflowdag.baseline import bcd_nets
+from gflowdag.baselines import bcd_nets
 from gflowdag.data import Constraints, Knowledge
 from gflowdag.errors import DataError, KnowledgeError, TrainingError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import graph_keys
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.baseline import bootstrap, ges, pc
-from gflowdag.baseline.causal_learn import import_causal_learn
+from gflowdag.baselines import bootstrap, pc
+from gflowdag.baselines.causal_learn import import_causal_learn
 from gflowdag.errors import GFlowDAGError, KnowledgeError
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
+from gflowdag.search import ges
 
 
 class _Bootstrap(StructureLearner):

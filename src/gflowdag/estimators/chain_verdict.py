@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.diagnostics import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
+from gflowdag.posterior.diagnostics import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
 
 _SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a posterior
 

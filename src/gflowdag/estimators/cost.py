@@ -1,9 +1,10 @@
 """What each method would do, take and cost on a table, before anything is computed.
 
 The figures of the approximate methods were measured at a few sizes, with default settings, on 100 rows of
-continuous data, compilation included, in seconds of one core (`benchmarks/costs.py`; those of `dag-gflownet`
-beyond 5 variables, and of `bcd-nets` at 20, on two). Between the sizes a power law is drawn, beyond them one
-that grows at least as fast as the table. They say whether to wait for a coffee or for a night, and no more.
+continuous data, compilation included, in seconds of one core (`gflowdag_lab/measurements/costs.py`; those of
+`dag-gflownet` beyond 5 variables, and of `bcd-nets` at 20, on two). Between the sizes a power law is drawn,
+beyond them one that grows at least as fast as the table. They say whether to wait for a coffee or for a
+night, and no more.
 """
 
 from __future__ import annotations

@@ -13,8 +13,6 @@ from jax import Array
 from scipy.special import softmax
 
 from gflowdag.data import Knowledge
-from gflowdag.devices import count_devices, data_parallel
-from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.witnesses import (
@@ -33,8 +31,10 @@ from gflowdag.gflownet.objectives import OBJECTIVES
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
 from gflowdag.gflownet.trainer import Options, train
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress, begin_phase, silent
+from gflowdag.posterior.diagnostics import importance_summary, importance_verdict
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.devices import count_devices, data_parallel
+from gflowdag.runtime.progress import Progress, begin_phase, silent
 from gflowdag.score import Score
 
 _NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from

@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gflowdag.baseline import dibs
-from gflowdag.baseline.graph_score import graph_score
+from gflowdag.baselines import dibs
+from gflowdag.baselines.graph_score import graph_score
 from gflowdag.data import Knowledge
 from gflowdag.errors import GFlowDAGError, TrainingError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import is_acyclic
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 

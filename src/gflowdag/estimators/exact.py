@@ -10,10 +10,10 @@ from gflowdag import exact
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import compress, parent_masks
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.messages import counted
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
-from gflowdag.wording import counted
 
 
 class ExactPosterior(StructureLearner):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.baseline import gadget
+from gflowdag.baselines import gadget
 from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 MAX_VARIABLES = 60  # the splits of one part are counted in 64-bit integers

@@ -9,8 +9,8 @@ import numpy as np
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs

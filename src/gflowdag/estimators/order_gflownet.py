@@ -13,8 +13,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from gflowdag.data import Knowledge
-from gflowdag.devices import count_devices, data_parallel
-from gflowdag.diagnostics import importance_summary, importance_verdict
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
@@ -26,13 +24,15 @@ from gflowdag.gflownet.order_potential import LastNodePotential, last_node_poten
 from gflowdag.gflownet.order_space import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.mcmc import order_chains
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress, begin_phase
+from gflowdag.orders.draws import draw_graphs
+from gflowdag.orders.potentials import schur_potential, symmetric_potential
+from gflowdag.orders.problem import OrderProblem, mean_edge_probabilities, order_problem
+from gflowdag.posterior.diagnostics import importance_summary, importance_verdict
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.devices import count_devices, data_parallel
+from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 from gflowdag.score.bge import BGe
-from gflowdag.score.order_draws import draw_graphs
-from gflowdag.score.order_problem import OrderProblem, mean_edge_probabilities, order_problem
-from gflowdag.score.potentials import schur_potential, symmetric_potential
 
 _NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
 _SAMPLING_BATCH = 1024

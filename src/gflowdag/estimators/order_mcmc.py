@@ -13,11 +13,11 @@ from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.mcmc import order_chains
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress
+from gflowdag.orders.draws import draw_graphs
+from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
-from gflowdag.score.order_draws import draw_graphs
-from gflowdag.score.order_problem import edge_probabilities_of_orders, order_problem
 
 TEMPERATURES = 10  # replicas of each chain beyond dense tables
 _MOVING = 0.01  # standard deviation from which on an edge probability counts as varying between orders

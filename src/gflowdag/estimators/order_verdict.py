@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gflowdag.score.order_problem import OrderProblem
+from gflowdag.orders.problem import OrderProblem
 
 _NOTABLE_LOSS = 0.01  # share of a node's parent sets that a restriction may leave out without a word
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from gflowdag.estimators.order_mcmc import OrderMCMC
 from gflowdag.gflownet.edges import EdgeSpace, Policy
 from gflowdag.gflownet.retrace import retrace
-from gflowdag.posterior import Posterior
-from gflowdag.progress import Progress, silent
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score import Score
 
 _BEYOND = 1.0  # nats above the policy's largest weight from which on a graph counts as unseen

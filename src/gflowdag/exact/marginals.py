@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from gflowdag.exact.recurrence import weigh_completions, weigh_dags
 from gflowdag.exact.scaled import LOG2, expand, potentials, subset_sums, unite
 from gflowdag.exact.size import MAX_VARIABLES, check_size, checked_table, no_dag
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads, num_cores
 from gflowdag.score.subsets import log_subset_sums
-from gflowdag.score.threads import map_threads, num_cores
 
 
 class Exact(NamedTuple):

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.exact.scaled import FAR, Potentials, SubsetSums, compress
-from gflowdag.progress import Progress
+from gflowdag.runtime.progress import Progress
 
 LOW_BITS = 12  # a block of 4096 sums with their exponents is 64 KiB
 _MAGIC = 1023.0 + 1.5 * 2.0**52  # a whole number added to it appears in the lowest bits of the double

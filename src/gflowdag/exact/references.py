@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.exact.marginals import posterior
 from gflowdag.exact.size import MAX_VARIABLES, checked_table
-from gflowdag.files import write_npz
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.files import write_npz
+from gflowdag.runtime.progress import Progress, silent
 
 
 class Reference(NamedTuple):

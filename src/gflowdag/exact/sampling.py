@@ -21,7 +21,7 @@ from gflowdag.exact.recurrence import power_of_two, products
 from gflowdag.exact.scaled import SubsetSums, compress, split, subset_sums
 from gflowdag.exact.size import checked_table
 from gflowdag.graph.bits import graphs_from_masks
-from gflowdag.score.threads import map_threads
+from gflowdag.runtime.threads import map_threads
 
 _NONE = -1  # the set before the first layer: unlike the empty set, it rules out no parents
 _ROUNDING = 1e-14  # a probability below it is the rounding of zero

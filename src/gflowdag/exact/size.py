@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
-from gflowdag.wording import counted
+from gflowdag.runtime.messages import counted
 
 MAX_VARIABLES = 20
 

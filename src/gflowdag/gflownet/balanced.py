@@ -19,10 +19,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.devices import gathered
 from gflowdag.gflownet.edges import EdgeSpace, Policy
 from gflowdag.gflownet.rollout import Samples, draw_together
 from gflowdag.graph.incremental import EdgeState, from_adjacency
+from gflowdag.runtime.devices import gathered
 
 _GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples modulo 1 are spread evenly, however many there are
 _LARGEST = 1 - 2.0**-40  # random numbers stay below 1 when they are multiplied by a sum near 1

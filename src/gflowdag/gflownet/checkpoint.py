@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
-from gflowdag.devices import place
 from gflowdag.errors import FileFormatError, TrainingError
-from gflowdag.files import atomic_write, file_size, read_npz, write_error
-from gflowdag.processes import is_leader
+from gflowdag.runtime.devices import place
+from gflowdag.runtime.files import atomic_write, file_size, read_npz, write_error
+from gflowdag.runtime.processes import is_leader
 
 SCHEMA = 1
 CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.devices import split
 from gflowdag.gflownet import edges
 from gflowdag.gflownet.edge_policy import PairPolicy
 from gflowdag.gflownet.edges import EdgeSpace, Policy
+from gflowdag.runtime.devices import split
 
 
 class EdgeCloning(eqx.Module):

@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.devices import gathered, split
 from gflowdag.gflownet.objectives import subtrajectory_balance
 from gflowdag.gflownet.order_policy import OrderPolicy, features
 from gflowdag.gflownet.order_space import OrderSpace, SpaceState, shaped_log_weights, start, step
+from gflowdag.runtime.devices import gathered, split
 
 _LOG_ZERO = -50.0  # stands for log 0 in the loss, so that dead ends are unlearnt and gradients stay finite
 

@@ -11,10 +11,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.graph.bits import compress, popcount
-from gflowdag.progress import Progress, silent
-from gflowdag.score.orders import OrderWeights
+from gflowdag.orders.weights import OrderWeights
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads, num_cores
 from gflowdag.score.subsets import log_subset_sums
-from gflowdag.score.threads import map_threads, num_cores
 
 _SMALL_LAYER = 2000  # sets that are done before threads would have started
 _compress = njit(cache=True, nogil=True, inline="always")(compress)

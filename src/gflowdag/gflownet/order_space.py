@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.score import orders
-from gflowdag.score.orders import OrderState, OrderWeights
+from gflowdag.orders import weights as orders
+from gflowdag.orders.weights import OrderState, OrderWeights
 
 
 class OrderSpace(NamedTuple):

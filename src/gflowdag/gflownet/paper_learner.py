@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.devices import gathered, split
 from gflowdag.gflownet import edges
 from gflowdag.gflownet.edges import DAGState, EdgeSpace, Observation, Policy
 from gflowdag.gflownet.linear_transformer import LinearTransformer, Sizes
@@ -22,6 +21,7 @@ from gflowdag.gflownet.objectives import huber
 from gflowdag.gflownet.replay import Replay, draw_items, empty_replay, store
 from gflowdag.graph import incremental
 from gflowdag.graph.incremental import EdgeState
+from gflowdag.runtime.devices import gathered, split
 
 
 class Transition(NamedTuple):

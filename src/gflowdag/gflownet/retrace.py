@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gflowdag.devices import split
 from gflowdag.gflownet.edges import (
     NEVER,
     DAGState,
@@ -22,6 +21,7 @@ from gflowdag.gflownet.edges import (
     state_of,
 )
 from gflowdag.gflownet.rollout import Trajectories
+from gflowdag.runtime.devices import split
 
 
 def walk_back(

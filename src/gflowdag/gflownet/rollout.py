@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.devices import gathered, split
 from gflowdag.gflownet.edges import (
     DAGState,
     EdgeSpace,
@@ -23,6 +22,7 @@ from gflowdag.gflownet.edges import (
     start,
 )
 from gflowdag.graph.incremental import EdgeState
+from gflowdag.runtime.devices import gathered, split
 
 # Draws the actions of a batch, int32 [n]: edges by their flat index, d² to stop. Told a key, the log
 # probabilities [n, d² + 1], the graphs (leaves [n, …]) and which of them are finished, bool [n].

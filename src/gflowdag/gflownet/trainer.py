@@ -26,11 +26,11 @@ import numpy as np
 import optax
 from jax import Array
 
-from gflowdag.devices import gathered, layout, replicated
 from gflowdag.errors import TrainingError
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint, truncate_metrics
-from gflowdag.processes import agreed, is_leader
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.devices import gathered, layout, replicated
+from gflowdag.runtime.processes import agreed, is_leader
+from gflowdag.runtime.progress import Progress, silent
 
 _SHARE_OF_SAVING = 0.05  # of the time, at most, goes into checkpoints: those of large stacks have gigabytes
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from gflowdag.mcmc import orders
 from gflowdag.mcmc.reversals import parent_sums, reverse_edges
-from gflowdag.progress import Progress, silent
-from gflowdag.score.candidates import CandidateTable, table_log_scores
-from gflowdag.score.order_draws import draw_graphs
-from gflowdag.score.order_labels import canonical_orders
-from gflowdag.score.order_problem import OrderProblem
-from gflowdag.score.orders import OrderWeights, order_weights
+from gflowdag.orders.candidates import CandidateTable, table_log_scores
+from gflowdag.orders.draws import draw_graphs
+from gflowdag.orders.labels import canonical_orders
+from gflowdag.orders.problem import OrderProblem
+from gflowdag.orders.weights import OrderWeights, order_weights
+from gflowdag.runtime.progress import Progress, silent
 
 
 class Sweep(NamedTuple):

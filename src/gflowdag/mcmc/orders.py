@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.score.order_windows import node_log_weights
-from gflowdag.score.orders import OrderWeights
+from gflowdag.orders.weights import OrderWeights
+from gflowdag.orders.windows import node_log_weights
 
 MAX_BLOCK = 4  # nodes that move together at most
 MAX_PLACES = 16  # places that a block chooses from

@@ -15,12 +15,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.mcmc.bit_graphs import add, edge_at, holds, non_descendants, pack, set_parents, size, unpack
-from gflowdag.score.candidates import CandidateTable
-from gflowdag.score.order_draws import likely_last
-from gflowdag.score.order_problem import OrderProblem
-from gflowdag.score.order_subsets import squeeze, subset_with
+from gflowdag.orders.candidates import CandidateTable
+from gflowdag.orders.draws import likely_last
+from gflowdag.orders.problem import OrderProblem
+from gflowdag.orders.subsets import squeeze, subset_with
+from gflowdag.runtime.threads import map_threads
 from gflowdag.score.subsets import log_subset_sums
-from gflowdag.score.threads import map_threads
 
 _NEGLIGIBLE = 50.0  # nats; thousands of sets that far below a sum do not change it in double precision
 _CHUNK = 1  # graphs for one thread at a time: each has hundreds of moves ahead

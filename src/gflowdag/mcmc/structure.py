@@ -28,7 +28,7 @@ from gflowdag.mcmc.moves import (
     neighbourhood,
     nth_move,
 )
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.progress import Progress, silent
 
 
 class ChainState(NamedTuple):

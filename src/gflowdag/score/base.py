@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import TooLargeError
 from gflowdag.graph.bits import popcount
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.likelihood import MarginalLikelihood
 from gflowdag.score.priors import Prior
 

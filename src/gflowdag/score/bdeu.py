@@ -10,9 +10,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads
 from gflowdag.score.likelihood import MarginalLikelihood, positive, row_groups
-from gflowdag.score.threads import map_threads
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.likelihood import MarginalLikelihood, positive, row_groups
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ keeps for each node the scatter matrix swept by its parents: BGe only, any numbe
 edge.
 
 Both are named tuples of arrays, so that those of several data sets with equal `d` can be stacked and mapped
-over. Use them in double precision (`gflowdag.precision`). Neither knows which edges are legal: entries for
-edges that cannot be added (or removed) are finite and mean nothing.
+over. Use them in double precision (`gflowdag.runtime.precision`). Neither knows which edges are legal:
+entries for edges that cannot be added (or removed) are finite and mean nothing.
 """
 
 from __future__ import annotations

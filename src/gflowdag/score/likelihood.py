@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
-from gflowdag.progress import Progress, silent
+from gflowdag.runtime.progress import Progress, silent
 
 
 class MarginalLikelihood(ABC):

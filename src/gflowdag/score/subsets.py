@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from gflowdag.progress import Progress, silent
-from gflowdag.score.threads import map_threads
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads
 
 _LN2 = math.log(2.0)
 _LOWEST = -(2**40)  # exponent of zero

@@ -1,0 +1,3 @@
+"""The command line."""
+
+from gflowdag.cli.app import main as main

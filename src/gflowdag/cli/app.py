@@ -1,0 +1,384 @@
+"""The command line: thin, typed, and quick to start (everything heavy is imported inside a command)."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shlex
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from gflowdag.cli import data_commands, run_commands
+from gflowdag.cli.options import (
+    JSON,
+    Continuous,
+    Coordinator,
+    Deterministic,
+    Devices,
+    Discrete,
+    Discretize,
+    Drop,
+    InterventionBase,
+    Interventions,
+    KnowledgeFile,
+    MaxLevels,
+    Missing,
+    Prior,
+    Processes,
+    ProcessId,
+    Quiet,
+    ScoreName,
+    Seed,
+    Standardize,
+    Table,
+    Truth,
+    complete_method,
+    make_console,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from gflowdag.posterior.posterior import Posterior
+
+app = typer.Typer(
+    name="gflowdag",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: twice as many words to a line of 80 columns
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE)
+_OUT_OF_MEMORY = (
+    "not enough memory: see `gflowdag check` for what each method needs, or ask for fewer --samples"
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from gflowdag import __version__
+
+        typer.echo(f"gflowdag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The posterior over the directed acyclic graphs that could have produced your table.
+
+    Start with: gflowdag check TABLE.csv, then gflowdag fit TABLE.csv
+    """
+
+
+@app.command()
+def demo(
+    out: Annotated[Path | None, typer.Option(help="Run folder.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """The posterior of the Sachs cytometry data, with a report."""
+    fit("sachs", out=out, quiet=quiet)
+
+
+@app.command()
+def fit(
+    data: Table,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto, exact, order-gflownet, dag-gflownet, order-mcmc, mc3, gadget, bootstrap-ges, "
+            "bootstrap-pc, dibs or bcd-nets.",
+            metavar="NAME",
+            autocompletion=complete_method,
+        ),
+    ] = "auto",
+    score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
+    prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
+    standardize: Standardize = True,
+    drop: Drop = None,
+    continuous: Continuous = None,
+    discrete: Discrete = None,
+    discretize: Discretize = None,
+    missing: Missing = "error",
+    max_levels: MaxLevels = 30,
+    interventions: Interventions = None,
+    intervention_base: InterventionBase = None,
+    knowledge: KnowledgeFile = None,
+    truth: Truth = None,
+    samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
+    seed: Seed = 0,
+    budget: Annotated[
+        str | None, typer.Option(help="Time to train: 90s, 10m, 1h. Preparation and sampling come on top.")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="fast, chains or paper (dag-gflownet).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the run in --out, or with the last of that name in runs."),
+    ] = False,
+    devices: Devices = None,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process_id: ProcessId = None,
+    deterministic: Deterministic = False,
+    json: JSON = False,
+    quiet: Quiet = False,
+) -> None:
+    """Infer the posterior for a table; write a run folder.
+
+    The folder holds the answer (posterior.npz), a report to open in a browser (report.html), and what is
+    needed to do it again.
+    """
+    from gflowdag.cli import commands
+    from gflowdag.posterior import runs
+
+    several = any(option is not None for option in (coordinator, processes, process_id))
+    leads = not several or commands.join_processes(coordinator, processes, process_id)
+    config = {
+        "data": data,
+        "method": method,
+        "score": score.value,
+        "prior": prior.value,
+        "standardize": standardize,
+        "drop": drop,
+        "continuous": continuous,
+        "discrete": discrete,
+        "discretize": discretize,
+        "missing": missing,
+        "max_levels": max_levels,
+        "interventions": interventions,
+        "intervention_base": intervention_base,
+        "knowledge": None if knowledge is None else str(knowledge),
+        "truth": None if truth is None else str(truth),
+        "samples": samples,
+        "seed": seed,
+        "budget": budget,
+        "iterations": iterations,
+        "preset": preset,
+        "devices": "all" if several and devices is None else devices,
+        "deterministic": deterministic,
+        "command": _command(),
+    }
+    if resume and out is not None and leads and not quiet and not runs.holds_work(out):
+        _complain(f"there is no run in {out} to go on with yet: it starts anew")
+    posterior, run = commands.run_fit(
+        config, out=out, truth=truth, resume=resume, verbose=leads and not (quiet or json)
+    )
+    if not leads:
+        return
+    if json:
+        print_json(_summary(posterior) | {"run": str(run)})
+    elif not quiet:
+        from gflowdag.display.console import print_posterior
+
+        console = make_console()
+        print_posterior(posterior, console)
+        console.print(f"\nReport: {run / 'report.html'}", soft_wrap=True)
+
+
+@app.command()
+def check(
+    data: Table,
+    interventions: Interventions = None,
+    intervention_base: InterventionBase = None,
+    knowledge: KnowledgeFile = None,
+    drop: Drop = None,
+    continuous: Continuous = None,
+    discrete: Discrete = None,
+    discretize: Discretize = None,
+    missing: Missing = "error",
+    max_levels: MaxLevels = 30,
+    json: JSON = False,
+) -> None:
+    """Look at a table: kinds, problems, cost of each method."""
+    from gflowdag.cli import commands, inspect
+
+    table = commands.load_table(
+        data,
+        interventions=interventions,
+        intervention_base=intervention_base,
+        knowledge=knowledge,
+        drop=drop,
+        continuous=continuous,
+        discrete=discrete,
+        discretize=discretize,
+        missing=missing,
+        max_levels=max_levels,
+    )
+    facts = inspect.describe(table)
+    if json:
+        print_json(facts)
+    else:
+        inspect.print_description(facts, make_console())
+
+
+for about_runs in (run_commands.query, run_commands.export, run_commands.report):
+    app.command()(about_runs)
+
+
+@app.command()
+def compare(
+    data: Table,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Method names separated by commas (default: mc3 and exact, beyond 20 variables order-mcmc)."
+        ),
+    ] = None,
+    truth: Truth = None,
+    interventions: Interventions = None,
+    intervention_base: InterventionBase = None,
+    knowledge: KnowledgeFile = None,
+    standardize: Standardize = True,
+    drop: Drop = None,
+    continuous: Continuous = None,
+    discrete: Discrete = None,
+    discretize: Discretize = None,
+    missing: Missing = "error",
+    max_levels: MaxLevels = 30,
+    samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
+    seed: Seed = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="HTML file to write (default: runs/NAME-compare.html).")
+    ] = None,
+    json: JSON = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run several methods on one table, side by side.
+
+    The exit code is 1 if a method gave no answer; the others are shown all the same.
+    """
+    from gflowdag.cli import commands
+
+    table = commands.load_table(
+        data,
+        interventions=interventions,
+        intervention_base=intervention_base,
+        knowledge=knowledge,
+        standardize=standardize,
+        drop=drop,
+        continuous=continuous,
+        discrete=discrete,
+        discretize=discretize,
+        missing=missing,
+        max_levels=max_levels,
+    )
+    comparison = commands.run_comparison(
+        table,
+        methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
+        truth=commands.load_truth(data, truth, table.names),
+        samples=samples,
+        seed=seed,
+        verbose=not (quiet or json),
+    )
+    config = {"data": data, "samples": samples, "seed": seed, "command": _command()}
+    written = commands.report_comparison(comparison, report, config, table)
+    if json:
+        rows = comparison.table().reset_index().astype(object)
+        print_json(rows.where(rows.notna(), None).to_dict(orient="records"))
+    elif not quiet:
+        from gflowdag.display.console import print_comparison
+
+        console = make_console()
+        print_comparison(comparison.table(), console, rest="--json")
+        if written is not None:
+            console.print(f"\nReport: {written}", soft_wrap=True)
+    for name, reason in comparison.failures.items():
+        _complain(f"{name} failed: {reason}")
+    raise typer.Exit(1 if comparison.failures else 0)
+
+
+for about_data in (data_commands.simulate, data_commands.datasets):
+    app.command()(about_data)
+for other in metadata.entry_points(group="gflowdag.commands"):  # the laboratory's, say
+    app.command(other.name)(other.load())
+
+
+@app.command()
+def doctor(json: JSON = False) -> None:
+    """Versions, devices, optional packages and data."""
+    from gflowdag.cli import inspect
+
+    facts = inspect.examine_machine()
+    if json:
+        print_json(facts)
+    else:
+        for name, value in facts.items():
+            print(f"{name:<14} {value}")
+
+
+def main() -> None:
+    """Entry point: what the user can put right is one line on stderr and exit code 2; Ctrl-C is 130."""
+    from gflowdag.errors import GFlowDAGError
+    from gflowdag.runtime.interrupts import end_at_once, interrupt_behind, repeat_lost_interrupts
+
+    repeat_lost_interrupts()
+    for stream in (sys.stdout, sys.stderr):  # a terminal without an arrow shows a question mark
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, and not on Python's way out, where it is too late to tell
+    except GFlowDAGError as error:
+        _fail(str(error), 2)
+    except MemoryError:
+        _fail(_OUT_OF_MEMORY, 1)
+    except BaseException as end:
+        if (interrupt := interrupt_behind(end)) is not None:
+            _complain("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]))
+            end_at_once(130)
+        if isinstance(end, OSError) and end.filename is None and end.errno in _UNWRITABLE:
+            _fail_without_output(end)
+        if isinstance(end, RuntimeError) and "RESOURCE_EXHAUSTED" in str(end):  # a device has no memory left
+            _fail(_OUT_OF_MEMORY, 1)
+        raise
+
+
+def _fail_without_output(error: OSError) -> NoReturn:
+    """End where standard output takes no more; quietly where its reader has gone, as in `… | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is lost: Python would fail
+    if error.errno != errno.EPIPE:
+        _complain(f"cannot write to standard output: {error.strerror}")
+    sys.exit(1)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _complain(message)
+    sys.exit(code)
+
+
+def _complain(message: str) -> None:
+    from gflowdag.runtime.messages import CONTROL_CHARACTER
+
+    print(f"gflowdag: {CONTROL_CHARACTER.sub(' ', message)}", file=sys.stderr)
+
+
+def _command() -> str:
+    """What the user typed, fit to be typed again."""
+    return shlex.join(["gflowdag", *sys.argv[1:]])
+
+
+def _summary(posterior: Posterior) -> dict[str, Any]:
+    return {
+        "method": posterior.method,
+        "names": posterior.names,
+        "log_evidence": posterior.log_evidence,
+        "log_evidence_error": posterior.log_evidence_error,
+        "edges": posterior.edge_table().to_dict(orient="records"),
+        "diagnostics": posterior.diagnostics(),
+    }

@@ -1,0 +1,292 @@
+"""What the commands do, apart from parsing and printing: thin compositions of the library's own surface."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
+from gflowdag.data.columns import MAX_LEVELS
+from gflowdag.data.problems import checked_dataset
+from gflowdag.data.reading import read_csv
+from gflowdag.errors import GFlowDAGError
+from gflowdag.posterior import runs
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.truth import align_dag, read_edges
+from gflowdag.runtime.messages import nearest, unknown_name
+
+if TYPE_CHECKING:
+    from gflowdag.posterior.comparison import Comparison
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def load_table(
+    source: str,
+    *,
+    interventions: str | None = None,
+    intervention_base: int | None = None,
+    knowledge: Path | None = None,
+    standardize: bool = True,
+    discretize: str | None = None,
+    missing: str = "error",
+    max_levels: int = MAX_LEVELS,
+    drop: Sequence[str] | None = None,
+    continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
+) -> Dataset:
+    """A CSV file or the name of a built-in data set, as a `Dataset`; all of its problems in one error.
+
+    Columns are given by name, or several names separated by commas.
+    """
+    if _is_named(source):
+        if interventions is not None:
+            raise GFlowDAGError(f"--interventions is for your own tables; {source} brings its own")
+        loaded = load_dataset(source)
+        frame, targets = loaded.frame, loaded.interventions
+    else:
+        if not Path(source).exists() and (meant := nearest(source, list_datasets()["name"])):
+            raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {meant}?")
+        frame, targets = read_csv(source), interventions
+    if intervention_base is not None and targets is None:
+        raise GFlowDAGError("--intervention-base numbers the targets of --interventions COLUMN: name it too")
+    options: dict[str, Any] = {
+        "kinds": _kinds(_column_names(continuous, frame), _column_names(discrete, frame)),
+        "interventions": targets,
+        "intervention_base": intervention_base,
+        "standardize": standardize,
+        "discretize": discretize,
+        "missing": missing,
+        "max_levels": max_levels,
+        "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
+    }
+    dropped = _column_names(drop, frame)
+    if len(set(dropped)) == frame.shape[1] > 0:
+        raise GFlowDAGError("--drop names every column of the table: leave in the variables to learn about")
+    return checked_dataset(frame, drop=dropped, **options)
+
+
+def _kinds(continuous: list[str], discrete: list[str]) -> dict[str, str]:
+    if both := [name for name in continuous if name in discrete]:
+        raise GFlowDAGError(f"--continuous and --discrete both name {both[0]!r}: a column has one kind")
+    return {**dict.fromkeys(continuous, "continuous"), **dict.fromkeys(discrete, "discrete")}
+
+
+def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:
+    """The columns that an option names; a name with a comma in it comes before a list of names."""
+    known = list(frame.columns)
+    entries = [[entry] if entry in known else entry.split(",") for entry in given or ()]
+    names = [name.strip() for entry in entries for name in entry]
+    for name in names:
+        if name not in known:
+            raise GFlowDAGError(unknown_name(name, known))
+    return names
+
+
+def load_truth(source: str, truth: Path | None, names: Sequence[str]) -> pd.DataFrame | None:
+    """The true graph: the file given, else the one that a built-in data set comes with.
+
+    It is checked against the variables `names` here: an error is better found before the work than after it.
+    """
+    if truth is not None:
+        edges = read_edges(truth)
+    else:
+        edges = load_dataset(source).truth if _is_named(source) else None
+    if edges is None:
+        return None
+    return pd.DataFrame(align_dag(edges, names), index=list(names), columns=list(names))
+
+
+def _is_named(source: str) -> bool:
+    """Whether `source` names a built-in data set; a file of that name comes first."""
+    return source in set(list_datasets()["name"]) and not Path(source).exists()
+
+
+def run_fit(
+    config: dict[str, Any], *, out: Path | None, truth: Path | None, resume: bool, verbose: bool
+) -> tuple[Posterior, Path]:
+    """Fit, and write the run folder. Returns the posterior and the folder.
+
+    Where several processes work together, process 0 writes.
+    """
+    from gflowdag.estimators import estimator_class
+    from gflowdag.runtime.processes import is_leader, leader_first
+
+    if config.get("deterministic"):
+        _make_deterministic()
+    name = f"{Path(config['data']).stem}-{config['method']}"
+    folder = Path(out) if out is not None else (runs.last_run if resume else runs.free_path)("runs", name)
+    estimator = estimator_class(config["method"])
+    options = _method_options(estimator, config, folder, resume)
+    data = _configured_table(config)
+    true_graph = load_truth(config["data"], truth, data.names)
+    learner = estimator(
+        score=config["score"],
+        prior=config["prior"],
+        num_samples=config["samples"],
+        random_state=config["seed"],
+        verbose=verbose,
+        **options,
+    )
+    with leader_first():
+        asked = config | {"data_sha256": data.sha256}
+        run = runs.Run.start(folder, asked, resume=resume) if is_leader() else None
+    if run is None:
+        return learner.fit(data).posterior_, folder
+    with run:
+        posterior = learner.fit(data).posterior_
+        run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
+        facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
+        posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
+    return posterior, folder
+
+
+def join_processes(coordinator: str | None, processes: int | None, process_id: int | None) -> bool:
+    """Meet the other processes of a run; whether this one leads."""
+    from gflowdag.runtime.processes import connect, is_leader
+
+    if coordinator is None:
+        raise GFlowDAGError("--processes and --process-id need the --coordinator that they meet at")
+    connect(coordinator, processes, process_id)
+    return is_leader()
+
+
+def _make_deterministic() -> None:
+    """Have XLA choose GPU kernels that always add in the same order; to be called before it starts."""
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_deterministic_ops=true"
+
+
+def _configured_table(config: dict[str, Any]) -> Dataset:
+    knowledge = config["knowledge"]
+    return load_table(
+        config["data"],
+        interventions=config["interventions"],
+        intervention_base=config["intervention_base"],
+        knowledge=None if knowledge is None else Path(knowledge),
+        standardize=config["standardize"],
+        discretize=config["discretize"],
+        missing=config["missing"],
+        max_levels=config.get("max_levels", MAX_LEVELS),
+        drop=config.get("drop"),
+        continuous=config.get("continuous"),
+        discrete=config.get("discrete"),
+    )
+
+
+def _method_options(estimator: type, config: dict[str, Any], folder: Path, resume: bool) -> dict[str, Any]:
+    """The command line's training options, for the methods that have them."""
+    wanted = {
+        "budget": None if config["budget"] is None else parse_duration(config["budget"]),
+        "iterations": config["iterations"],
+        "preset": config["preset"],
+        "devices": _as_number(config.get("devices")),
+    }
+    known = estimator().get_params()
+    options = {name: value for name, value in wanted.items() if value is not None}
+    for name in options:
+        if name not in known:
+            raise GFlowDAGError(f"--{name} does not apply to the method {config['method']}")
+    if "folder" in known:
+        options |= {"folder": str(folder), "resume": resume}
+    return options
+
+
+def _as_number(devices: str | None) -> int | str | None:
+    return int(devices) if devices is not None and devices.isdecimal() else devices
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of `"90s"`, `"10m"`, `"1.5h"` or a plain number of seconds."""
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None or float(match[1]) == 0:
+        raise GFlowDAGError(f"cannot read the duration {text!r}: write 90s, 10m or 1h")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def rewrite_report(run: Path, to: Path | None) -> Path:
+    """Write the report of a run folder (or a posterior file) anew."""
+    posterior = Posterior.load(run)
+    folder = run if run.is_dir() else run.parent
+    facts: dict[str, Any] = {"history": runs.read_metrics(folder)}
+    if (folder / runs.CONFIG).exists():
+        facts |= {"config": runs.read_config(folder), "manifest": runs.read_manifest(folder)}
+        facts |= _table_of(facts["config"])
+        if isinstance(timings := facts["manifest"].get("timings"), dict):
+            posterior = replace(posterior, details={**posterior.details, **timings})
+    return posterior.report(to or folder / runs.REPORT, **facts)
+
+
+def _table_of(config: dict[str, Any]) -> dict[str, Any]:
+    """The table and the true graph behind a run, where they can still be found and are the same."""
+    try:
+        files = [Path(config[name]) for name in ("data", "knowledge", "truth") if config.get(name)]
+        if any(file.exists() and not file.is_file() for file in files):
+            return {}  # a stranger's folder may name a pipe, which would never end
+        data = _configured_table(config)
+        truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None, data.names)
+    except Exception:  # the table was moved, or the settings are a stranger's: the report does without it
+        return {}
+    return {"data": data, "truth": truth} if data.sha256 == config.get("data_sha256") else {}
+
+
+def run_comparison(
+    data: Dataset, *, methods: list[str] | None, truth: Any, samples: int, seed: int, verbose: bool
+) -> Comparison:
+    """Several methods on one table; by default the best that there is for it, and MC3 if it takes it."""
+    from gflowdag.cli.inspect import method_costs
+    from gflowdag.estimators import estimator_class
+    from gflowdag.estimators.compare import compare
+    from gflowdag.estimators.cost import NO
+
+    if methods is None:
+        taking = [row["method"] for row in method_costs(data) if not row["answer"].startswith(NO)]
+        best = "exact" if "exact" in taking else "order-mcmc"
+        methods = [name for name in (best, "mc3") if name in taking]
+    if not methods:
+        raise GFlowDAGError("name the methods to compare: --methods exact,mc3")
+    learners = {
+        name: estimator_class(name)(num_samples=samples, random_state=seed, verbose=verbose)
+        for name in methods
+    }
+    return compare(learners, data=data, truth=truth)
+
+
+def report_comparison(
+    comparison: Comparison, to: Path | None, config: dict[str, Any], data: Dataset
+) -> Path | None:
+    """Write the report of a comparison and return its path; there is none where every method failed."""
+    if not comparison.posteriors:
+        return None
+    if to is None:
+        to = runs.free_path("runs", f"{Path(config['data']).stem}-compare", ".html")
+        to.parent.mkdir(exist_ok=True)
+    return comparison.report(to, config=config, data=data)
+
+
+def run_simulation(
+    to: Path, kind: str, variables: int, rows: int, edges_per_node: float, graph: str, seed: int
+) -> list[Path]:
+    """Simulate a table; returns the paths of the table and of the true edges."""
+    from gflowdag.data import simulate
+    from gflowdag.runtime.files import atomic_write
+
+    simulators = {"linear-gaussian": simulate.linear_gaussian, "discrete": simulate.discrete}
+    if kind not in simulators:
+        raise GFlowDAGError(f"unknown kind {kind!r}: choose linear-gaussian or discrete")
+    drawn = simulators[kind](
+        num_variables=variables, num_rows=rows, edges_per_node=edges_per_node, graph=graph, random_state=seed
+    )
+    truth_path = to.with_suffix(".truth.csv")
+    edges = drawn.truth.stack()
+    pairs = pd.DataFrame(list(edges[edges].index), columns=["source", "target"])
+    for path, frame in ((to, drawn.frame), (truth_path, pairs)):
+        with atomic_write(path) as stream:
+            frame.to_csv(stream, index=False)
+    return [to, truth_path]

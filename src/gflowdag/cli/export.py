@@ -1,0 +1,71 @@
+"""What can be asked of a posterior on the command line: single probabilities, and all of them in a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gflowdag.errors import GFlowDAGError
+from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.runtime.messages import unknown_name
+
+
+def answer(posterior: Posterior, question: str, source: str, target: str | None) -> list[dict[str, Any]]:
+    """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket."""
+    for name in filter(None, (source, target)):
+        if name not in posterior.names:
+            raise GFlowDAGError(unknown_name(name, posterior.names))
+    arrow, p, error = _feature(posterior, question)
+    i = posterior.names.index(source)
+    targets = [target] if target else [name for name in posterior.names if name != source]
+    rows = []
+    for name in targets:
+        j = posterior.names.index(name)
+        rows.append(
+            {
+                "statement": f"{source} {arrow} {name}",
+                "probability": float(p[i, j]),
+                "error": float(error[i, j]),
+            }
+        )
+    return rows if target else sorted(rows, key=lambda row: -row["probability"])
+
+
+def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.ndarray]:
+    """How the feature is written, its probabilities [d, d] and their errors [d, d]."""
+    if question == "edge":
+        return "→", posterior.edge_probabilities().to_numpy(), posterior.edge_errors()
+    if question == "path":
+        return "⇝", posterior.path_probabilities().to_numpy(), posterior.path_errors()
+    blankets = posterior.markov_blanket_probabilities().to_numpy()
+    return "in the Markov blanket of", blankets, posterior.markov_blanket_errors()
+
+
+def export_text(posterior: Posterior, format: str, threshold: float) -> str:
+    """Edge probabilities as `csv`, `graphml`, `dot` or `json`."""
+    graph = posterior.to_networkx()
+    graph.remove_edges_from(
+        [(a, b) for a, b, p in graph.edges(data="probability") if p < threshold - ROUNDING]
+    )
+    edges = sorted(graph.edges(data="probability"), key=lambda edge: -edge[2])
+    if format == "csv":
+        return pd.DataFrame(edges, columns=["source", "target", "probability"]).to_csv(index=False)
+    if format == "json":
+        rows = [{"source": a, "target": b, "probability": p} for a, b, p in edges]
+        return json.dumps({"names": posterior.names, "edges": rows}, ensure_ascii=False, indent=2) + "\n"
+    if format == "graphml":
+        import networkx as nx
+
+        return "\n".join(nx.generate_graphml(graph)) + "\n"
+    lines = [f"  {_quoted(name)};" for name in posterior.names]
+    lines += [
+        f'  {_quoted(a)} -> {_quoted(b)} [label="{p:.3f}", penwidth={0.5 + 3 * p:.2f}];' for a, b, p in edges
+    ]
+    return "digraph posterior {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

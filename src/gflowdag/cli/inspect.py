@@ -1,0 +1,116 @@
+"""What `check` finds out about a table and `doctor` about a machine, before anything is computed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from gflowdag import __version__
+from gflowdag.data import Dataset, Knowledge
+from gflowdag.exact.size import MAX_VARIABLES
+from gflowdag.runtime.messages import counted
+
+_MAX_COLUMNS = 20  # of the table that `check` lists
+
+
+def describe(data: Dataset) -> dict[str, Any]:
+    """What a table holds and what each method would do and cost on it."""
+    columns = []
+    for index, name in enumerate(data.names):
+        levels = data.levels[index]
+        columns.append(
+            {
+                "name": name,
+                "kind": data.kinds[index],
+                "levels": None if levels is None else len(levels),
+                "intervened_rows": 0 if data.intervened is None else int(data.intervened[:, index].sum()),
+            }
+        )
+    return {
+        "rows": data.num_rows,
+        "variables": data.num_variables,
+        "columns": columns,
+        "notes": list(data.notes),
+        "methods": method_costs(data),
+    }
+
+
+def method_costs(data: Dataset) -> list[dict[str, Any]]:
+    """`estimate_costs` of a table."""
+    from gflowdag.estimators.cost import estimate_costs
+
+    knowledge = (data.knowledge or Knowledge()).resolve(data.names)
+    return estimate_costs(
+        data.num_variables,
+        data.num_rows,
+        discrete=data.is_discrete,
+        intervened=data.intervened is not None,
+        known_edges=knowledge.rules_out_edges,
+        limited_parents=knowledge.max_parents is not None,
+    )
+
+
+def print_description(facts: dict[str, Any], console: Console) -> None:
+    """Print what `describe` found."""
+    console.print(f"{counted(facts['rows'], 'row')}, {counted(facts['variables'], 'variable')}", style="bold")
+    for note in facts["notes"]:
+        console.print(note, style="dim", markup=False)
+    columns = facts["columns"]
+    details = {"levels": "levels", "intervened_rows": "intervened rows"}
+    _print_rows(columns[:_MAX_COLUMNS], {"name": "column", "kind": "kind", **details}, console)
+    if len(columns) > _MAX_COLUMNS:
+        console.print(f"… and {len(columns) - _MAX_COLUMNS} more columns", style="dim")
+    titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
+    _print_rows(facts["methods"], titles, console)
+    first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
+    console.print(
+        "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
+        "a GPU trains faster. --budget sets an end to the training of auto, order-gflownet and dag-gflownet; "
+        "what comes before and after it takes its time on top.\n"
+        f"gflowdag fit starts with {first}; --method chooses another.",
+        style="dim",
+    )
+
+
+def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Console) -> None:
+    """Print the columns of a table that hold anything."""
+    titles = {field: title for field, title in titles.items() if any(row[field] for row in rows)}
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    for field, title in titles.items():
+        grid.add_column(title, no_wrap=field == "method", overflow="fold")
+    for row in rows:
+        grid.add_row(*(escape(str(row[field] or "")) for field in titles))
+    console.print()
+    console.print(grid)
+
+
+def examine_machine() -> dict[str, str]:
+    """Versions, devices, optional packages and the data folder."""
+    import jax
+
+    extras = {"baselines": "causallearn", "gadget": "sumu", "dask": "distributed", "notebook": "ipywidgets"}
+    found = [
+        f"{extra} {'yes' if importlib.util.find_spec(module) else 'no'}" for extra, module in extras.items()
+    ]
+    folder = os.environ.get("GFLOWDAG_DATA")
+    return {
+        "gflowdag": __version__,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "devices": ", ".join(_device(device) for device in jax.devices()),
+        "cores": str(os.cpu_count()),
+        "extras": ", ".join(found),
+        "GFLOWDAG_DATA": folder if folder and Path(folder).is_dir() else "not set",
+    }
+
+
+def _device(device: Any) -> str:
+    kind = device.device_kind
+    return device.platform if kind == device.platform else f"{device.platform} ({kind})"

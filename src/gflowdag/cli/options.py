@@ -1,0 +1,119 @@
+"""Arguments, options and output that the commands share."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Prior(StrEnum):
+    uniform = "uniform"
+    erdos_renyi = "erdos-renyi"
+    edge = "edge"
+    fair = "fair"
+
+
+class ScoreName(StrEnum):
+    auto = "auto"
+    bge = "bge"
+    bde = "bde"
+
+
+class Question(StrEnum):
+    edge = "edge"
+    path = "path"
+    blanket = "blanket"
+
+
+class Format(StrEnum):
+    csv = "csv"
+    graphml = "graphml"
+    dot = "dot"
+    json = "json"
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Names of methods, for the shell's completion."""
+    from gflowdag.estimators import REGISTRY
+
+    return [name for name in REGISTRY if name.startswith(incomplete)]
+
+
+def complete_table(incomplete: str) -> list[str]:
+    """Files, folders and names of data sets, for the shell's completion."""
+    from gflowdag.data import list_datasets
+
+    folder = Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+    near = sorted(folder.iterdir()) if folder.is_dir() else []
+    files = [f"{path}/" if path.is_dir() else str(path) for path in near if not path.name.startswith(".")]
+    return [name for name in (*files, *list_datasets()["name"]) if name.startswith(incomplete)]
+
+
+Table = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV file with a header row, or the name of a built-in data set.",
+        autocompletion=complete_table,
+    ),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a posterior.npz file.")]
+JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same answer.")]
+Interventions = Annotated[
+    str | None,
+    typer.Option(help="Column that names the variable set from outside in each row (empty: none)."),
+]
+InterventionBase = Annotated[
+    int | None, typer.Option(help="The interventions column holds numbers counted from this base.")
+]
+KnowledgeFile = Annotated[
+    Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")
+]
+Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
+Discretize = Annotated[
+    str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
+]
+Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+Truth = Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")]
+MaxLevels = Annotated[int, typer.Option(min=2, help="The most levels that a discrete column may have.")]
+Devices = Annotated[
+    str | None, typer.Option(help="Devices that share the training: a number, or all.", metavar="N|all")
+]
+Coordinator = Annotated[
+    str | None,
+    typer.Option(
+        help="HOST:PORT of process 0, or auto (Slurm): train in several processes.", metavar="ADDRESS"
+    ),
+]
+Processes = Annotated[int | None, typer.Option(min=1, help="Number of these processes.")]
+ProcessId = Annotated[int | None, typer.Option(min=0, help="Which of them this is, from 0.")]
+Deterministic = Annotated[
+    bool, typer.Option("--deterministic", help="The same bytes at every run on a GPU, at some cost.")
+]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
+]
+Continuous = Annotated[list[str] | None, typer.Option(help="Columns that are continuous.", metavar="NAMES")]
+Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discrete.", metavar="NAMES")]
+
+
+def make_console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(content: Any) -> None:
+    """Print anything that a file of ours may hold."""
+    from gflowdag.runtime.files import plain
+
+    print(json.dumps(content, default=plain, ensure_ascii=False, indent=2))

@@ -1,0 +1,106 @@
+"""The short answer of a posterior, in words and rows: what a terminal and a notebook show of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from gflowdag.display.truncate import short_names
+from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.runtime.messages import counted
+
+MAX_ROWS = 20
+_LEAST_PROBABILITY = 0.01
+_DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
+_NAME_WIDTH = 19  # columns of a variable's name
+
+
+class Digest(NamedTuple):
+    """What to say first about a posterior."""
+
+    verdict: str  # "exact", "trusted", "not converged" or "unverified"
+    size: str  # method, variables, graphs
+    explanation: str  # how far to trust it
+    notes: tuple[str, ...]  # how it was made
+    evidence: str | None
+    titles: tuple[str, ...]  # of the columns of `rows`
+    rows: tuple[tuple[str, ...], ...]  # the most probable edges
+    closing: str  # what the rows leave out
+
+
+def is_vouched_for(posterior: Posterior) -> bool:
+    """Whether conclusions may be drawn: the verdict is `exact` or `trusted`."""
+    return posterior.diagnostics()["verdict"] in ("exact", "trusted")
+
+
+def digest(
+    posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS, name_width: int = _NAME_WIDTH
+) -> Digest:
+    """The short answer: how far to trust it, the evidence, and the likely edges.
+
+    Args:
+        posterior: to be told about.
+        rest: where the reader finds the other pairs.
+        max_rows: the most edges to list.
+        name_width: columns that the name of a variable may take.
+    """
+    facts = posterior.diagnostics()
+    verdict = str(facts["verdict"])
+    method = [] if posterior.method == verdict else [posterior.method]
+    graphs = f"{counted(posterior.num_samples, 'graph')} drawn"
+    size = [*method, counted(posterior.num_variables, "variable"), graphs]
+    figures = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
+    pairs = _likely_pairs(posterior, max_rows)
+    label = dict(zip(posterior.names, short_names(posterior.names, name_width), strict=True))
+    return Digest(
+        verdict,
+        " · ".join(size),
+        str(facts["explanation"]),
+        tuple(_notes(facts)),
+        _evidence(posterior),
+        ("edge", *("± error" if name == "error" else name for name in figures)),
+        tuple((_edge(pair, label), *(f"{pair[name]:.3f}" for name in figures)) for pair in pairs),
+        _closing(posterior, len(pairs), rest),
+    )
+
+
+def figure(value: Any, column: str) -> str:
+    """An entry of `Comparison.table()` as text."""
+    if isinstance(value, str):
+        return value
+    return "–" if pd.isna(value) else f"{value:.{_DECIMALS.get(column, 3)}f}"
+
+
+def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict[Any, Any]]:
+    rows = posterior.edge_table().head(max_rows).to_dict(orient="records")
+    return [row for row in rows if row["probability"] >= _LEAST_PROBABILITY]
+
+
+def _edge(pair: dict[Any, Any], label: dict[str, str]) -> str:
+    return f"{label[pair['source']]} → {label[pair['target']]}"
+
+
+def _evidence(posterior: Posterior) -> str | None:
+    if posterior.log_evidence is None:
+        return None
+    error = posterior.log_evidence_error
+    return f"Log evidence {posterior.log_evidence:.4f}" + (f" ± {error:.2g}" if error else "")
+
+
+def _closing(posterior: Posterior, num_shown: int, rest: str) -> str:
+    p = posterior.edge_probabilities().to_numpy()
+    likely = int((p > 0.5 + ROUNDING).sum())
+    hidden = p.shape[0] * (p.shape[0] - 1) // 2 - num_shown
+    sentence = f"{p.sum():.2f} edges expected; {likely} more likely than not."
+    if not is_vouched_for(posterior):
+        sentence = f"{p.sum():.1f} edges on average in the samples; {likely} in more than half of them."
+    if hidden:
+        sentence += f" {hidden} less probable {'pair is' if hidden == 1 else 'pairs are'} in {rest}."
+    return sentence
+
+
+def _notes(facts: dict[str, Any]) -> list[str]:
+    is_news = facts.get("chosen") and facts["verdict"] != "exact"
+    chosen = [f"Method chosen: {facts['chosen']}."] if is_news else []
+    return chosen + [str(note) for note in facts.get("notes", ())]

@@ -1,0 +1,146 @@
+"""Put the report together: one HTML file with its style, its scripts and its numbers inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
+
+from gflowdag import __version__
+from gflowdag.display.digest import is_vouched_for
+from gflowdag.display.orientation import find_deciding
+from gflowdag.display.report import content, summary, words
+from gflowdag.posterior.truth import Truth, named
+from gflowdag.runtime.files import atomic_write, plain
+from gflowdag.runtime.messages import counted
+
+if TYPE_CHECKING:
+    from gflowdag.data import Dataset
+    from gflowdag.posterior.posterior import Posterior
+
+_SCRIPTS = ("dom.js", "charts.js", "drawing.js", "graph.js", "pairs.js", "panels.js", "downloads.js")
+
+
+def write_report(
+    posterior: Posterior,
+    path: str | Path,
+    *,
+    config: Mapping[str, Any] | None = None,
+    data: Dataset | None = None,
+    truth: Truth | None = None,
+    others: Mapping[str, Posterior] | None = None,
+    failures: Mapping[str, str] | None = None,
+    history: Sequence[Mapping[str, Any]] | None = None,
+    manifest: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the report of `posterior` to `path` and return the path.
+
+    The file needs nothing else: no network, no other files. The same arguments give the same bytes.
+
+    Args:
+        posterior: what to report.
+        path: HTML file to write.
+        config: the question, as in a run folder's `config.json`.
+        data: the table, for a summary of it.
+        truth: a true graph to compare with, aligned by name.
+        others: posteriors of other methods for the same variables, by name, to show side by side.
+        failures: why further methods gave no answer, by name.
+        history: rows of a training run (`metrics.jsonl`): `step` and any figures.
+        manifest: versions and device of the run, as in `manifest.json`; those of now by default.
+    """
+    html = render(
+        posterior,
+        config=config or {},
+        data=data,
+        truth=truth,
+        others=others or {},
+        failures=failures or {},
+        history=history,
+        manifest=manifest,
+    )
+    path = Path(path)
+    with atomic_write(path) as stream:
+        stream.write(html)
+    return path
+
+
+def render(
+    posterior: Posterior,
+    *,
+    config: Mapping[str, Any],
+    data: Dataset | None,
+    truth: Truth | None,
+    others: Mapping[str, Posterior],
+    failures: Mapping[str, str],
+    history: Sequence[Mapping[str, Any]] | None,
+    manifest: Mapping[str, Any] | None,
+) -> str:
+    """The report as HTML text; arguments as for `write_report`."""
+    if truth is not None:  # methods may order their variables otherwise
+        truth = named(truth, posterior.names)
+    deciding = find_deciding(posterior, config, data)
+    drawn = {
+        "method": posterior.method,
+        "graph": content.graph_content(posterior),
+        "pairs": content.pairs_content(posterior),
+        "classes": content.classes_content(posterior, deciding),
+        "distributions": content.distributions_content(posterior),
+        "traces": content.traces_content(posterior, history),
+        "truth": content.truth_content({posterior.method: posterior, **others}, truth),
+        "methods": content.methods_content(posterior, others),
+    }
+    return _template().render(
+        posterior=posterior,
+        facts=posterior.diagnostics(),
+        verdict=words.verdict(posterior),
+        question=words.question(posterior, config, data),
+        assumptions=words.assumptions(deciding, data),
+        is_vouched_for=is_vouched_for(posterior),
+        findings=words.findings(posterior),
+        deciding=str(deciding),
+        knows=deciding.knowledge,
+        figures=words.figures(posterior),
+        data=data,
+        num_intervened=0 if data is None else summary.num_intervened(data),
+        columns=[] if data is None else summary.column_rows(data),
+        knowledge=[] if data is None else summary.knowledge_rows(data),
+        recovery=None if truth is None else summary.recovery(posterior, truth),
+        methods=summary.method_rows(posterior, others, truth) if others or failures else None,
+        failures=failures,
+        provenance=summary.provenance_rows(posterior, config, data, manifest),
+        citation=summary.CITATION,
+        drawn=drawn,
+        content=_embedded_json(drawn),
+        style=Markup(_asset("style.css")),
+        script=Markup("\n".join(_asset(name) for name in _SCRIPTS)),
+        version=__version__,
+    )
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gflowdag.display.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["counted"] = counted
+    return environment.get_template("report.html.j2")
+
+
+def _embedded_json(value: Any) -> Markup:
+    """JSON that is safe inside a script element: no name can close it or open a comment."""
+    text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _asset(name: str) -> str:
+    return resources.files("gflowdag.display.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,211 @@
+"""The answer in words: what was asked, how far to trust it, and what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gflowdag.data import Dataset
+from gflowdag.display.digest import is_vouched_for
+from gflowdag.display.orientation import Deciding
+from gflowdag.posterior.diagnostics import (
+    MAXIMAL_PARETO_K,
+    MAXIMAL_R_HAT,
+    MINIMAL_EFFECTIVE_SAMPLES,
+    MINIMAL_ESS,
+)
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.messages import counted
+
+_SURE = 0.9
+_PROBABLE = 0.75
+_OPEN_SHARE = 0.25  # the rarer direction has at least this share: the direction is open
+_NAMED = 6  # edges that a sentence lists
+_WITHOUT_PRIOR = ("bootstrap-ges", "bootstrap-pc", "bcd-nets")  # methods that use no structure prior
+
+VERDICTS = {
+    "exact": (
+        "Exact",
+        "good",
+        "Every possible graph was counted. These probabilities have no sampling error.",
+    ),
+    "trusted": ("Trusted", "good", "An approximation whose own checks passed."),
+    "not converged": (
+        "Not converged",
+        "bad",
+        "The checks failed. Do not draw conclusions from these numbers: run longer, or use another method.",
+    ),
+    "unverified": (
+        "Unverified",
+        "unsure",
+        "No check of its own vouches for this method. Compare it with another before relying on it.",
+    ),
+}
+_PARTLY_CHECKED = (
+    "Unverified",
+    "unsure",
+    "Its own checks do not cover the whole posterior. Compare it with another method before relying on it.",
+)
+
+_OPENINGS = {  # kind of a pair: how its sentence begins, and what stands between the names
+    "sure": ("Sure, direction included (90 % or more)", "→"),
+    "directed": ("Surely connected, most likely in this direction", "→"),
+    "open": ("Surely connected, but the data leave the direction open", "–"),
+    "probable": ("Probably connected (75 to 90 %)", "–"),
+    "undecided": ("Undecided whether connected at all (25 to 75 %)", "–"),
+}
+_OPENINGS_OF_SAMPLES = {  # the same where nothing vouches for the samples
+    "sure": ("In this direction in 90 % or more", "→"),
+    "directed": ("Connected in 90 % or more, mostly in this direction", "→"),
+    "open": ("Connected in 90 % or more, in either direction", "–"),
+    "probable": ("Connected in 75 to 90 %", "–"),
+    "undecided": ("Connected in 25 to 75 %", "–"),
+}
+
+
+class Figure(NamedTuple):
+    """One number behind the verdict."""
+
+    label: str
+    value: str
+    meaning: str
+    passed: bool | None  # None where there is nothing to pass
+
+
+def verdict(posterior: Posterior) -> tuple[str, str, str]:
+    """Title, colour (`good`, `bad`, `unsure`) and one sentence of advice."""
+    found = VERDICTS.get(str(posterior.diagnostics()["verdict"]), VERDICTS["unverified"])
+    # Checks may pass for what was considered and still say nothing about what a restriction left out.
+    checked = any(figure.passed is not None for figure in figures(posterior))
+    return _PARTLY_CHECKED if found is VERDICTS["unverified"] and checked else found
+
+
+def figures(posterior: Posterior) -> list[Figure]:
+    """Evidence and diagnostics, each with what it means and whether it passed."""
+    facts = posterior.diagnostics()
+    exact = facts["verdict"] == "exact"
+    found = []
+    if posterior.log_evidence is not None:
+        error = posterior.log_evidence_error
+        spread = f" ± {error:.2g}" if error else ""
+        meaning = (
+            "log of prior × likelihood, summed over all graphs; higher explains the data better (compare it "
+            "under one prior only)"
+        )
+        found.append(
+            Figure("Log evidence", f"{posterior.log_evidence:.4f}{spread}".replace("-", "−"), meaning, None)
+        )
+    found.append(Figure("Graphs sampled", f"{posterior.num_samples:,}", "draws behind this page", None))
+    if (ess := _number(facts, "ess")) is not None and not exact:
+        meaning, passed = "share of the samples that count as independent", None
+        if "effective_samples" not in facts:  # weights; of chains the number counts, not the share
+            meaning, passed = f"{meaning}; at least {MINIMAL_ESS:.0%} needed", ess >= MINIMAL_ESS
+        found.append(Figure("Effective sample size", f"{ess:.1%}", meaning, passed))
+    if (k := _number(facts, "pareto_k")) is not None and not exact:
+        meaning = f"do a few samples dominate the weights? at most {MAXIMAL_PARETO_K} needed"
+        found.append(Figure("Pareto k̂", f"{k:.2f}".replace("inf", "∞"), meaning, k <= MAXIMAL_PARETO_K))
+    if (r_hat := _number(facts, "r_hat")) is not None:
+        meaning = f"do the chains agree with each other? at most {MAXIMAL_R_HAT} needed"
+        value = f"{r_hat:.3f}".replace("inf", "∞")  # chains that never leave different places
+        found.append(Figure("Largest R-hat", value, meaning, r_hat <= MAXIMAL_R_HAT))
+    if (effective := _number(facts, "effective_samples")) is not None:
+        meaning = f"of the least well estimated quantity; at least {MINIMAL_EFFECTIVE_SAMPLES} needed"
+        enough = effective >= MINIMAL_EFFECTIVE_SAMPLES
+        found.append(Figure("Effective samples", f"{effective:,.0f}", meaning, enough))
+    if (rate := _number(facts, "acceptance")) is not None:
+        found.append(Figure("Acceptance", f"{rate:.1%}", "proposed moves that the chains made", None))
+    if (iterations := _number(facts, "iterations")) is not None:
+        found.append(Figure("Iterations", f"{iterations:,.0f}", "of training, or steps of each chain", None))
+    if (seconds := _number(facts, "seconds")) is not None:
+        found.append(Figure("Time", f"{seconds:,.1f} s", "of computation", None))
+    return found
+
+
+def _number(facts: Mapping[str, Any], name: str) -> float | None:
+    value = facts.get(name)
+    return float(value) if isinstance(value, Real) and not np.isnan(float(value)) else None
+
+
+def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | None) -> str:
+    """What was asked, in one sentence."""
+    rows = f"the {data.num_rows:,} rows of " if data is not None else ""
+    source = f"“{config['data']}”" if config.get("data") else "the table"
+    prior = config.get("prior")
+    has_prior = isinstance(prior, str) and posterior.method not in _WITHOUT_PRIOR
+    given = f", with a {prior} prior over graphs" if has_prior else ""
+    return (
+        f"Which directed acyclic graphs over {counted(posterior.num_variables, 'variable')} could have "
+        f"produced {rows}{source}{given}? Answered by {posterior.method}."
+    )
+
+
+def assumptions(deciding: Deciding, data: Dataset | None) -> str:
+    """What the probabilities take for granted."""
+    shape = ""
+    if data is not None:
+        shape = (
+            "relations are linear with Gaussian noise, "
+            if data.is_continuous
+            else "each variable is drawn from a table given its parents, "
+        )
+    prior = "nothing was known beforehand"
+    if deciding.knowledge:
+        prior = f"the knowledge {'that was given' if deciding.constraints is None else 'listed below'} holds"
+    return (
+        f"All probabilities hold under the model: {shape}there is no unmeasured common cause, no feedback, "
+        f"and {prior}."
+    )
+
+
+def findings(posterior: Posterior) -> list[str]:
+    """What stands out, a sentence each, the surest first; no pair is in two of them.
+
+    Where nothing vouches for the samples, the sentences say what is in them, and not what is sure.
+    """
+    pairs = posterior.edge_table().to_dict(orient="records")
+    if not pairs:
+        return ["A single variable has no edges."]
+    connected = [pair["probability"] + pair["reverse"] for pair in pairs]
+    kinds = [_kind(pair["probability"], pair["reverse"]) for pair in pairs]
+    apart = sum(p < 1 - _SURE for p in connected)
+    unconnected = f"{apart} {'pair is' if apart == 1 else 'pairs are'}"
+    among = f"{counted(len(pairs), 'pair')} of variables"
+    if is_vouched_for(posterior):
+        openings = _OPENINGS
+        first = (
+            f"{sum(connected):.1f} edges are expected among {among}; {unconnected} very likely unconnected"
+        )
+        none_sure = "No edge is sure together with its direction (90 % or more)."
+    else:
+        openings = _OPENINGS_OF_SAMPLES
+        first = f"{sum(connected):.1f} edges on average among {among}; {unconnected} unconnected"
+        none_sure = "No edge has one direction in 90 % or more."
+    sentences = [f"{first} (90 % or more)."]
+    if "sure" not in kinds:
+        sentences.append(none_sure)
+    for kind, (opening, arrow) in openings.items():
+        if found := [pair for pair, its_kind in zip(pairs, kinds, strict=True) if its_kind == kind]:
+            sentences.append(f"{opening}: {_named(found, arrow)}.")
+    return sentences
+
+
+def _kind(probability: float, reverse: float) -> str | None:
+    """Which of `_OPENINGS` speaks of a pair, given its more probable direction and the other one."""
+    connected = probability + reverse
+    if probability >= _SURE:
+        return "sure"
+    if connected >= _SURE:
+        return "open" if reverse >= _OPEN_SHARE * connected else "directed"
+    if connected >= _PROBABLE:
+        return "probable"
+    return "undecided" if connected >= 1 - _PROBABLE else None
+
+
+def _named(pairs: list[dict[Any, Any]], arrow: str) -> str:
+    if arrow == "–":  # the table is sorted by direction, which does not count here
+        pairs = sorted(pairs, key=lambda pair: pair["absent"])
+    named = [f"{pair['source']} {arrow} {pair['target']}" for pair in pairs[:_NAMED]]
+    return ", ".join(named) + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")

@@ -1,0 +1,1 @@
+"""Canonical orders: weights, windows, labels, draws and potentials, shared by chains and policies."""

@@ -1,0 +1,181 @@
+"""Parent sets restricted to a few good candidates for each node, where a dense table does not fit.
+
+The support of node `j` is all subsets of its `K` candidates and, for every other node (an *outsider*), the
+set of that outsider alone: so a node can always be given a parent among any placed nodes, and no order is a
+dead end. A dense table is the special case in which every other node is a candidate.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gflowdag.errors import ScoreError
+from gflowdag.graph.bits import popcount
+from gflowdag.graph.closure import legal_edges
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads
+from gflowdag.score.base import Score
+from gflowdag.search.hill_climbing import iterated_climb
+
+_BEAM = 32  # parent sets that stand for the posterior of a node while its candidates are chosen
+_PROBE = 256  # parent sets that stand for it when the lost mass is estimated
+
+
+class CandidateTable(NamedTuple):
+    """The scores of a restricted family of parent sets."""
+
+    candidates: NDArray[np.int32]  # [d, K], possible parents of each node, ascending
+    scores: NDArray[np.float64]  # [d, 2^K]; bit k of the index stands for candidates[j, k]
+    singles: NDArray[np.float64]  # [d (node), d (outsider)], score of the set {outsider}; −inf for candidates
+    lost_mass: NDArray[np.float64]  # [d], estimated share of each node's parent sets that are left out
+
+    @property
+    def num_variables(self) -> int:
+        """Number of variables, `d`."""
+        return self.candidates.shape[0]
+
+    @property
+    def num_candidates(self) -> int:
+        """Candidates of each node, `K`."""
+        return self.candidates.shape[1]
+
+
+def dense_candidates(table: NDArray[np.float64]) -> CandidateTable:
+    """A dense table [d, 2^(d−1)] as candidate table: all others are candidates, nothing is lost."""
+    d = len(table)
+    others = np.array([np.delete(np.arange(d), node) for node in range(d)], np.int32).reshape(d, d - 1)
+    return CandidateTable(others, table, np.full((d, d), -np.inf), np.zeros(d))
+
+
+def candidate_table(
+    score: Score, num_candidates: int, progress: Progress = silent, *, seed: int = 0
+) -> CandidateTable:
+    """Choose candidate parents greedily and score their subsets.
+
+    The parents in one good DAG come first: left to itself, a node takes its children for parents, and has no
+    room left for the parents that it needs where the children come after it.
+
+    Args:
+        score: any score.
+        num_candidates: `K`; the table holds `d 2^K` numbers. At least the number of required parents of any
+            node.
+        progress: told about the nodes done.
+        seed: of the search for a good DAG.
+
+    Returns:
+        The table, with the share of each node's posterior (without acyclicity) that the restriction leaves
+        out: sets of one outsider beside candidates, estimated from the node's best sets. Sets of several
+        outsiders are not counted, so that it is a lower bound where it is not small.
+    """
+    d = score.num_variables
+    size = min(num_candidates, d - 1)
+    most_required = int(score.constraints.required.sum(axis=0).max(initial=0))
+    if size < most_required:
+        raise ScoreError(
+            f"num_candidates = {num_candidates} is less than the {most_required} required parents."
+        )
+    candidates = np.empty((d, size), np.int32)
+    scores = np.empty((d, 1 << size))
+    singles = np.full((d, d), -np.inf)
+    lost = np.zeros(d)
+
+    good = iterated_climb(score, np.random.default_rng(seed))
+
+    def fill(node: int) -> None:
+        candidates[node] = chosen = _choose(score, node, size, good)
+        scores[node] = score.likelihood.local_subsets(node, chosen)
+        scores[node] += score.prior_log_weights[popcount(np.arange(1 << size))]
+        score.forbid(node, chosen, scores[node])
+        outsiders = np.setdiff1d(np.arange(d), [*chosen, node])
+        singles[node, outsiders] = score.local(node, np.eye(d, dtype=bool)[outsiders])
+        lost[node] = _lost_mass(score, node, chosen, scores[node], outsiders)
+
+    map_threads(fill, range(d), progress)
+    return CandidateTable(candidates, scores, singles, lost)
+
+
+def table_log_scores(table: CandidateTable, graphs: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Log score of DAGs whose parents are candidates or a single outsider, bool [n, d, d] -> float64 [n]."""
+    d, num_candidates = table.candidates.shape
+    nodes = np.arange(d)[:, None]
+    listed = graphs[:, table.candidates, nodes]  # [n, d, K]
+    index = listed @ (1 << np.arange(num_candidates))
+    alone = np.where(graphs.transpose(0, 2, 1), table.singles, -np.inf).max(axis=2)  # [n, d]
+    return np.where(np.isfinite(alone), alone, table.scores[nodes[:, 0], index]).sum(axis=1)
+
+
+def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDArray[np.float64]:
+    """What the restriction leaves out, seen from DAGs that it allows.
+
+    Args:
+        score: the score that the table was made from.
+        table: candidates of each node.
+        graphs: DAGs whose parents are candidates or a single outsider, bool [n, d, d].
+
+    Returns:
+        float64 [n]: weight of all DAGs that have one edge more, from an outsider, relative to the DAG itself.
+        The mean over posterior samples is the posterior odds of needing one outsider beside the candidates.
+    """
+    graphs = np.asarray(graphs, bool)
+    d = score.num_variables
+    legal = np.asarray(legal_edges(graphs))
+    odds = np.zeros(len(graphs))
+    for node in range(d):
+        outsider = np.ones(d, bool)
+        outsider[table.candidates[node]] = False
+        outsider[node] = False
+        parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
+        extendable = parent_sets.any(axis=1, keepdims=True)  # the outsider alone is in the table
+        gains = score.extended_local(node, parent_sets) - score.local(node, parent_sets)[:, None]
+        with np.errstate(over="ignore"):  # from a DAG of no weight, infinite odds are right
+            gains = np.exp(np.where(outsider & extendable, gains, -np.inf))
+        odds += np.where(legal[:, :, node], gains[inverse.reshape(-1)], 0.0).sum(axis=1)
+    return odds
+
+
+def _choose(score: Score, node: int, size: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Parents in a good DAG, then each time the node that takes most mass beside the best sets so far.
+
+    Pairs of new parents count too, so that two causes which only help together are found.
+    """
+    d = score.num_variables
+    required = score.constraints.required[:, node]
+    parents = good[:, node]
+    chosen = np.concatenate([np.flatnonzero(required), np.flatnonzero(parents & ~required)])[:size]
+    free = ~np.isin(np.arange(d), [*chosen, node])
+    beam = np.unique(np.stack([required, parents]), axis=0)
+    values = score.local(node, beam)
+    extended = score.extended_local(node, beam)
+    pairs = score.extended_local(node, required | np.eye(d, dtype=bool)[free])
+    while len(chosen) < size:
+        mass = np.logaddexp.reduce(np.concatenate([extended, pairs]), axis=0)
+        options = np.flatnonzero(free)
+        best = options[np.argmax(mass[options])]  # a forbidden parent (−inf) only where nothing else is left
+        chosen = np.append(chosen, best)
+        free[best] = False
+        larger = beam.copy()
+        larger[:, best] = True
+        beam = np.concatenate([beam, larger])
+        values = np.concatenate([values, extended[:, best]])
+        extended = np.concatenate([extended, np.full_like(extended, np.nan)])
+        keep = np.argsort(-values, kind="stable")[:_BEAM]
+        beam, values, extended = beam[keep], values[keep], extended[keep]
+        fresh = np.isnan(extended).all(axis=1)
+        extended[fresh] = score.extended_local(node, beam[fresh])
+    return np.sort(chosen)
+
+
+def _lost_mass(score: Score, node: int, chosen, scores, outsiders) -> float:
+    if len(outsiders) == 0:
+        return 0.0
+    top = np.argsort(-scores)[:_PROBE]
+    top = top[np.isfinite(scores[top])]
+    parents = np.zeros((len(top), score.num_variables), bool)
+    parents[:, chosen] = (top[:, None] >> np.arange(len(chosen))) & 1
+    with_outsider = score.extended_local(node, parents)[:, outsiders]
+    with_outsider[~parents.any(axis=1)] = -np.inf  # the outsider alone is kept
+    odds = np.exp(np.logaddexp.reduce(with_outsider, axis=None) - np.logaddexp.reduce(scores[top]))
+    return float(odds / (1 + odds))

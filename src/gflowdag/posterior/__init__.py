@@ -1,0 +1,1 @@
+"""The answer of every method, its file format, and what can be computed from it."""

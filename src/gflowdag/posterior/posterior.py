@@ -1,0 +1,399 @@
+"""`Posterior`: the answer of every method — weighted DAG samples, marginals, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+
+from gflowdag.errors import DataError, MissingExtraError
+from gflowdag.graph.bits import graph_keys
+from gflowdag.graph.closure import transitive_closure
+from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.runtime.messages import counted
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
+
+ROUNDING = 1e-9  # probabilities that differ by less are the same: two directions of ½ each are a tie
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A distribution over directed acyclic graphs, as weighted samples and, where known, exact marginals.
+
+    In every matrix rows are sources: entry `[i, j]` is about the edge `i → j`.
+
+    Attributes:
+        samples: sampled graphs, all acyclic, bool [n, d, d].
+        names: variable names, in the order of the matrices.
+        method: name of the method that made it.
+        log_weights: unnormalised log importance weights [n]; zeros for equally weighted samples.
+        log_scores: log prior + log marginal likelihood of each sample [n], or None.
+        marginals: edge probabilities [d, d] that the method computed without sampling noise from drawing
+            graphs (exact, or Rao–Blackwellised), or None to estimate them from the samples.
+        path_marginals: probabilities of directed paths [d, d], likewise, or None.
+        best_graph: the graph of highest score the method knows, bool [d, d], or None for the best sample.
+        log_evidence: log of the sum of prior weight × likelihood over all graphs, or None where unknown. The
+            weights of a prior need not sum to one (uniform: 1 for each graph), so evidences can be compared
+            under one prior, not between two.
+        log_evidence_error: its standard error; 0 where exact.
+    """
+
+    samples: np.ndarray
+    names: Sequence[str]
+    method: str = "samples"
+    log_weights: np.ndarray = None  # type: ignore[assignment]
+    log_scores: np.ndarray | None = None
+    marginals: np.ndarray | None = None
+    path_marginals: np.ndarray | None = None
+    best_graph: np.ndarray | None = None
+    log_evidence: float | None = None
+    log_evidence_error: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        samples = np.asarray(self.samples, dtype=bool)
+        n, d = samples.shape[0], len(self.names)
+        if samples.shape != (n, d, d) or n == 0:
+            raise ValueError(f"samples must be [n, {d}, {d}] with n ≥ 1, got {samples.shape}")
+        names = tuple(str(name) for name in self.names)
+        if len(set(names)) < d:
+            raise ValueError(f"names must be distinct, got {', '.join(names)}")
+        weights = np.zeros(n) if self.log_weights is None else np.asarray(self.log_weights, dtype=np.float64)
+        if weights.shape != (n,) or not np.isfinite(weights.max()):
+            raise ValueError("log_weights must be n numbers, none of them NaN or +inf and not all −inf")
+        scores = None if self.log_scores is None else np.asarray(self.log_scores, dtype=np.float64)
+        if scores is not None and (scores.shape != (n,) or np.isnan(scores).any()):
+            raise ValueError("log_scores must be n numbers, none of them NaN")
+        set_ = object.__setattr__
+        set_(self, "samples", samples)
+        set_(self, "names", names)
+        set_(self, "log_weights", weights)
+        set_(self, "log_scores", scores)
+
+    # -- sizes ---------------------------------------------------------------------------------------------
+
+    @property
+    def num_samples(self) -> int:
+        return len(self.samples)
+
+    @property
+    def num_variables(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Normalised weights [n], summing to one."""
+        return np.exp(self.log_weights - logsumexp(self.log_weights))
+
+    def diagnostics(self) -> dict[str, Any]:
+        """How far to trust this: `verdict`, `explanation`, then the figures behind them.
+
+        The verdict is `"exact"`, `"trusted"`, `"not converged"` or `"unverified"`.
+        """
+        default = {"verdict": "unverified", "explanation": "Nothing vouches for these samples."}
+        return {**default, **self.details}
+
+    # -- features ------------------------------------------------------------------------------------------
+
+    def edge_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
+        """Probability of each edge `i → j` (row i, column j).
+
+        Args:
+            weighted: the best estimate the method has. `False` gives the raw frequencies in the samples.
+        """
+        if weighted and self.marginals is not None:
+            return self._frame(self.marginals)
+        return self._frame(self._mean(self.samples, weighted))
+
+    def path_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
+        """Probability of a directed path from i (row) to j (column)."""
+        if weighted and self.path_marginals is not None:
+            return self._frame(self.path_marginals)
+        p = self.edge_probabilities(weighted=weighted).to_numpy()
+        return self._frame(p + _apart(p) * self._given_apart(path_features(self.samples), weighted))
+
+    def markov_blanket_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
+        """Probability that i (row) is in the Markov blanket of j (column); symmetric."""
+        p = self.edge_probabilities(weighted=weighted).to_numpy()
+        apart = _apart(p)
+        return self._frame(
+            1 - apart + apart * self._given_apart(markov_blanket_features(self.samples), weighted)
+        )
+
+    def standard_errors(self, features: np.ndarray, *, weighted: bool = True) -> np.ndarray:
+        """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].
+
+        Samples are taken as independent; for a Markov chain `effective_samples` in the diagnostics widens it.
+        Where `features` are bool and all samples agree, it is the error of half a sample that does not.
+        """
+        w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
+        mean = np.tensordot(w, features, axes=1)
+        widened = self._correlation()
+        error = np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1) * widened)
+        if features.dtype != bool:
+            return error
+        return np.maximum(error, _half_a_sample(1 / (widened * np.square(w).sum())))
+
+    def edge_errors(self) -> np.ndarray:
+        """Monte-Carlo standard error of each edge probability [d, d]; zero where they are exact."""
+        if self.diagnostics()["verdict"] == "exact":
+            return np.zeros((self.num_variables, self.num_variables))
+        given = self.details.get("edge_errors")
+        if given is not None:
+            return np.asarray(given)
+        return self._between(self.standard_errors(self.samples))
+
+    def path_errors(self) -> np.ndarray:
+        """Monte-Carlo standard error of each path probability [d, d]; zero where they are exact."""
+        if self.path_marginals is not None:
+            return np.zeros((self.num_variables, self.num_variables))
+        paths = path_features(self.samples)
+        if self.marginals is None:
+            return self._between(self.standard_errors(paths))
+        beyond = self._given_apart(paths, True)
+        known = self._error_of_directions(1 - beyond, -beyond)
+        return np.hypot(known, self._errors_apart(paths, beyond))
+
+    def markov_blanket_errors(self) -> np.ndarray:
+        """Monte-Carlo standard error of each probability of a Markov blanket [d, d]."""
+        blankets = markov_blanket_features(self.samples)
+        if self.marginals is None:
+            return self._between(self.standard_errors(blankets))
+        beyond = self._given_apart(blankets, True)
+        known = self._error_of_directions(1 - beyond, 1 - beyond)
+        return np.hypot(known, self._errors_apart(blankets, beyond))
+
+    def edge_table(self) -> pd.DataFrame:
+        """Every pair of variables, the more probable direction first, most probable edge on top.
+
+        Columns: `source`, `target`, `probability` of source → target, `reverse` of target → source, `absent`
+        of no edge between them, and `error`, the Monte-Carlo standard error of `probability`.
+        """
+        p, error = self.edge_probabilities().to_numpy(), self.edge_errors()
+        i, j = np.triu_indices(self.num_variables, 1)
+        swap = p[j, i] > p[i, j]
+        i, j = np.where(swap, j, i), np.where(swap, i, j)
+        names = np.array(self.names, dtype=object)
+        table = pd.DataFrame(
+            {
+                "source": names[i],
+                "target": names[j],
+                "probability": p[i, j],
+                "reverse": p[j, i],
+                "absent": np.clip(1 - p[i, j] - p[j, i], 0, 1),
+                "error": error[i, j],
+            }
+        )
+        return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+    # -- graphs --------------------------------------------------------------------------------------------
+
+    def map_graph(self) -> pd.DataFrame:
+        """The graph of highest posterior probability that the method knows, bool [source, target]."""
+        if self.best_graph is not None:
+            return self._frame(np.asarray(self.best_graph, dtype=bool))
+        if self.log_scores is not None:
+            return self._frame(self.samples[int(np.argmax(self.log_scores))])
+        first, mass = self._unique()
+        return self._frame(self.samples[first[int(np.argmax(mass))]])
+
+    def consensus_graph(self, threshold: float = 0.5) -> pd.DataFrame:
+        """The edges whose probability exceeds `threshold`, as a DAG, bool [source, target].
+
+        Edges are taken from the most probable down; one that would close a cycle is left out.
+        """
+        p = self.edge_probabilities().to_numpy()
+        graph = np.zeros(p.shape, dtype=bool)
+        reach = np.eye(len(p), dtype=bool)
+        for flat in np.argsort(-p, axis=None, kind="stable"):
+            i, j = divmod(int(flat), len(p))
+            if p[i, j] <= threshold + ROUNDING:
+                break
+            if not reach[j, i]:
+                graph[i, j] = True
+                reach = transitive_closure(graph) | np.eye(len(p), dtype=bool)
+        return self._frame(graph)
+
+    def equivalence_classes(self, top: int | None = 10) -> pd.DataFrame:
+        """Markov equivalence classes by probability.
+
+        Columns: `probability`, `num_graphs` (distinct DAGs of the class among the samples), `num_edges`,
+        `log_score` of its best sampled member, and `sample`, the index of that member.
+        """
+        from gflowdag.graph.equivalence import class_keys
+
+        first, mass = self._unique()
+        keys = np.asarray(class_keys(self.samples[first]), dtype=object)
+        with np.errstate(divide="ignore"):  # a mass of zero
+            score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
+        rows = pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first})
+        groups = rows.groupby("key", sort=False)
+        best = rows.loc[groups["score"].idxmax()].set_index("key")
+        table = pd.DataFrame({"probability": groups["mass"].sum(), "num_graphs": groups.size()})
+        table["num_edges"] = self.samples[best.loc[table.index, "sample"]].sum(axis=(1, 2))
+        table["log_score"] = best.loc[table.index, "score"] if self.log_scores is not None else np.nan
+        table["sample"] = best.loc[table.index, "sample"]
+        table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+        return table if top is None else table.head(top)
+
+    def resample(self, num_samples: int, random_state: int | np.random.Generator | None = None) -> Posterior:
+        """Equally weighted samples, drawn with replacement in proportion to the weights.
+
+        They know less than the samples they are drawn from: `independent_samples` in the diagnostics, which
+        errors depend on, says how much that is.
+        """
+        if num_samples < 1:
+            raise DataError(f"num_samples must be 1 or more, got {num_samples}")
+        index = np.random.default_rng(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
+        scores = None if self.log_scores is None else self.log_scores[index]
+        independent = 1 / (self._correlation() * np.square(self.weights).sum() + 1 / num_samples)
+        return replace(
+            self,
+            samples=self.samples[index],
+            log_weights=np.zeros(num_samples),
+            log_scores=scores,
+            details={**self.details, "independent_samples": independent},
+        )
+
+    def to_networkx(self, k: int | None = None) -> nx.DiGraph:
+        """Sample `k` as a networkx graph; without `k`, every possible edge with its `probability`."""
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.names)
+        p = self.edge_probabilities().to_numpy()
+        present = p > 0 if k is None else self.samples[k]
+        for i, j in np.argwhere(present):
+            graph.add_edge(self.names[i], self.names[j], probability=float(p[i, j]))
+        return graph
+
+    def to_pgmpy(self, k: int | None = None) -> DAG:
+        """Sample `k`, or without `k` the best graph (`map_graph`), as a graph of pgmpy.
+
+        Its models take it as it is: `DiscreteBayesianNetwork(post.to_pgmpy()).fit(df)` for discrete data,
+        `LinearGaussianBayesianNetwork` for continuous data.
+        """
+        try:
+            from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise MissingExtraError("to_pgmpy needs pgmpy: pip install pgmpy") from error
+        graph = DAG()
+        graph.add_nodes_from(self.names)
+        chosen = self.map_graph().to_numpy() if k is None else self.samples[k]
+        graph.add_edges_from([(self.names[i], self.names[j]) for i, j in np.argwhere(chosen)])
+        return graph
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write everything, the verdict included, to one `.npz` file (no pickle)."""
+        from gflowdag.posterior.archive import write_posterior
+
+        write_posterior(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Posterior:
+        """Read what `save` wrote; a damaged or foreign file is refused. Safe on files from strangers."""
+        from gflowdag.posterior.archive import read_posterior
+
+        return read_posterior(path)
+
+    def report(self, path: str | Path, **context: Any) -> Path:
+        """Write a self-contained HTML report and return its path."""
+        from gflowdag.display.report import write_report
+
+        return write_report(self, path, **context)
+
+    def __repr__(self) -> str:
+        evidence = "" if self.log_evidence is None else f", log evidence {self.log_evidence:.3f}"
+        return (
+            f"<Posterior over {counted(self.num_variables, 'variable')} by {self.method}: "
+            f"{counted(self.num_samples, 'sample')}{evidence}, {self.diagnostics()['verdict']}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from gflowdag.display.notebook import posterior_html
+
+        return posterior_html(self)
+
+    # -- details -------------------------------------------------------------------------------------------
+
+    def _frame(self, values: np.ndarray) -> pd.DataFrame:
+        source, target = pd.Index(self.names, name="source"), pd.Index(self.names, name="target")
+        return pd.DataFrame(values, index=source, columns=target)
+
+    def _mean(self, features: np.ndarray, weighted: bool) -> np.ndarray:
+        if not weighted or np.ptp(self.log_weights) == 0:
+            return features.mean(axis=0)
+        return np.clip(np.tensordot(self.weights, features, axes=1), 0, 1)
+
+    def _given_apart(self, features: np.ndarray, weighted: bool) -> np.ndarray:
+        """Mean of `features` [n, d, d] over the samples in which the two variables are not adjacent.
+
+        What an edge decides is left to the edge probabilities, which are often known better than by counting
+        samples: of two adjacent variables the first has a path to the second or not, as the edge points.
+        """
+        apart = ~(self.samples | self.samples.transpose(0, 2, 1))
+        mass = self._mean(apart, weighted)
+        return np.divide(
+            self._mean(apart & features, weighted), mass, out=np.zeros_like(mass), where=mass > 0
+        )
+
+    def _error_of_directions(self, there: np.ndarray, back: np.ndarray) -> np.ndarray:
+        """Standard error of `there · p + back · pᵀ` [d, d], for edge probabilities `p` that were estimated.
+
+        A graph has an edge in one direction at most, so the two are correlated as events that exclude each
+        other are.
+        """
+        p, error = self.edge_probabilities().to_numpy(), self.edge_errors()
+        odds = p / np.maximum(1 - p, ROUNDING)
+        correlation = -np.sqrt(np.minimum(odds * odds.T, 1))
+        first, second = there * error, back * error.T
+        return np.sqrt(np.maximum(first**2 + second**2 + 2 * correlation * first * second, 0))
+
+    def _errors_apart(self, features: np.ndarray, given_apart: np.ndarray) -> np.ndarray:
+        """What the error of `given_apart` contributes to that of a probability [d, d]."""
+        apart = ~(self.samples | self.samples.transpose(0, 2, 1))
+        w, widened = self.weights, self._correlation()
+        mass = self._mean(apart, True)
+        deviation = np.tensordot(w**2, np.square(np.where(apart, features - given_apart, 0.0)), axes=1)
+        error = np.sqrt(np.divide(deviation * widened, mass**2, out=np.zeros_like(mass), where=mass > 0))
+        number = mass / (widened * np.square(w).sum())
+        error = np.maximum(error, _half_a_sample(number))
+        return self._between(_apart(self.edge_probabilities().to_numpy()) * error)
+
+    def _between(self, values: np.ndarray) -> np.ndarray:
+        """`values` [d, d] with zeros on the diagonal: no variable is its own cause."""
+        return np.where(np.eye(self.num_variables, dtype=bool), 0.0, values)
+
+    def _correlation(self) -> float:
+        """How many times fewer independent samples there are than samples, by the diagnostics; 1 or more."""
+        facts = self.diagnostics()
+        independent = facts.get("independent_samples", facts.get("effective_samples"))
+        return max(1.0, self.num_samples / independent) if independent else 1.0  # 1 also where it is NaN
+
+    def _unique(self) -> tuple[np.ndarray, np.ndarray]:
+        """The index of the first sample of each distinct graph, and the mass of that graph."""
+        _, first, inverse = np.unique(graph_keys(self.samples), return_index=True, return_inverse=True)
+        return first, np.bincount(inverse, weights=self.weights)
+
+
+def _apart(p: np.ndarray) -> np.ndarray:
+    """Probability that two variables are not adjacent [d, d], by the probabilities of their edges."""
+    return np.clip(1 - p - p.T, 0, 1)
+
+
+def _half_a_sample(number: np.ndarray | float) -> np.ndarray:
+    """Standard error of a proportion where one of two samples besides these `number` would disagree."""
+    number = np.asarray(number)
+    share = 0.5 / (number + 1)
+    return np.sqrt(share * (1 - share) / np.maximum(number, 1))

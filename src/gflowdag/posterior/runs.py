@@ -1,0 +1,224 @@
+"""Run folders: what was asked, what came out, and enough to do it again.
+
+A folder holds `config.json` (the question), `manifest.json` (versions, seed, data, device, seconds, status),
+`posterior.npz`, `report.html`, and for methods that train `metrics.jsonl` and a checkpoint.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from itertools import count, takewhile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from gflowdag import __version__
+from gflowdag.errors import FileFormatError, GFlowDAGError
+from gflowdag.posterior.archive import TIMINGS
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.files import PARTIAL, read_bytes, read_json, write_error, write_json
+from gflowdag.runtime.interrupts import interrupt_behind
+from gflowdag.runtime.messages import shown
+
+CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
+METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
+_MAX_METRICS_BYTES = 256 << 20
+_VERSIONED = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "numba", "pandas", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder that is being written: a context, inside which no other process can write to it.
+
+    A block that ends in an error leaves a folder with the status "stopped" and the reason.
+    """
+
+    folder: Path
+    started: float
+    claim: int | None  # descriptor of the locked folder
+
+    @classmethod
+    def start(cls, folder: str | Path, config: dict[str, Any], *, resume: bool = False) -> Run:
+        """Claim `folder` for a question; refuse one in which another was worked on, or this one already.
+
+        A folder whose run ended before it wrote an answer or a checkpoint is free.
+        """
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(folder, error) from error
+        run = cls(folder, time.perf_counter(), _claim(folder))
+        try:
+            has_work = holds_work(folder)
+            if has_work and not resume:
+                raise GFlowDAGError(
+                    f"{folder} already holds a run: choose another --out, or go on with it by --resume"
+                )
+            if has_work and (others := _differences(read_config(folder), config)):
+                raise GFlowDAGError(
+                    f"{folder} holds a run with other settings: {shown(others)}; resume it with the same ones"
+                )
+            for leftover in folder.glob(f".*{PARTIAL}"):  # of a process that was killed while it wrote
+                leftover.unlink(missing_ok=True)
+            write_json(folder / CONFIG, config)
+            run._write_manifest("running", {})
+        except BaseException:
+            run._release()
+            raise
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and read_manifest(self.folder).get("status") == "running":
+            with contextlib.suppress(GFlowDAGError):  # a full disk: the first error is the one to tell
+                self._write_manifest("stopped", {"reason": str(error) or type(error).__name__})
+        if (interrupt := interrupt_behind(error)) is not None and (self.folder / CHECKPOINT).exists():
+            interrupt.add_note("what was written stays, and the same command with --resume goes on")
+        self._release()
+
+    def finish(self, posterior: Posterior, **facts: Any) -> Path:
+        """Write the posterior and mark the run as done."""
+        path = self.folder / POSTERIOR
+        posterior.save(path)
+        timings = {name: posterior.details[name] for name in TIMINGS if name in posterior.details}
+        self._write_manifest("done", {**facts, "timings": timings})
+        return path
+
+    def _release(self) -> None:
+        if self.claim is not None:
+            os.close(self.claim)
+
+    def _write_manifest(self, status: str, facts: dict[str, Any]) -> None:
+        manifest = {
+            "status": status,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": round(time.perf_counter() - self.started, 3),
+            "gflowdag": __version__,
+            "python": platform.python_version(),
+            "versions": {name: metadata.version(name) for name in _VERSIONED},
+            "device": device_name(),
+            **facts,
+        }
+        write_json(self.folder / MANIFEST, manifest)
+
+
+def device_name() -> str:
+    """The JAX device that computations run on, in words."""
+    import jax
+
+    device = jax.devices()[0]
+    return f"{device.platform}: {device.device_kind}"
+
+
+def free_path(parent: str | Path, name: str, suffix: str = "") -> Path:
+    """`parent/name`, or the first of `name-2`, `name-3`, … that is free; all with `suffix`."""
+    return next(path for path in _numbered(parent, name, suffix) if not path.exists() or _was_refused(path))
+
+
+def last_run(parent: str | Path, name: str) -> Path:
+    """The last of the folders `parent/name`, `name-2`, … of which there are any."""
+    existing = list(takewhile(Path.exists, _numbered(parent, name)))
+    if not existing:
+        raise GFlowDAGError(
+            f"there is no run in {Path(parent) / name} to go on with: name its folder by --out, or leave "
+            "out --resume"
+        )
+    return existing[-1]
+
+
+def _numbered(parent: str | Path, name: str, suffix: str = "") -> Iterator[Path]:
+    yield Path(parent) / f"{name}{suffix}"
+    yield from (Path(parent) / f"{name}-{number}{suffix}" for number in count(2))
+
+
+def _was_refused(path: Path) -> bool:
+    """Whether a run ended here before it had anything to show."""
+    if not (path / MANIFEST).exists() or holds_work(path):
+        return False
+    return read_manifest(path).get("status") == "stopped"
+
+
+def holds_work(folder: str | Path) -> bool:
+    """Whether a run folder holds an answer or a checkpoint."""
+    return any((Path(folder) / name).exists() for name in (POSTERIOR, CHECKPOINT))
+
+
+def read_config(folder: str | Path) -> dict[str, Any]:
+    """The question of a run folder."""
+    return _read_object(Path(folder) / CONFIG)
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """Versions, seed, data, device and status of a run folder."""
+    return _read_object(Path(folder) / MANIFEST)
+
+
+def read_metrics(folder: str | Path) -> list[dict[str, Any]]:
+    """The complete rows of a training run's `metrics.jsonl`, none where there is no such file."""
+    path = Path(folder) / METRICS
+    if not path.exists():
+        return []
+    rows = []
+    for line in read_bytes(path, max_bytes=_MAX_METRICS_BYTES).splitlines():
+        with contextlib.suppress(ValueError, RecursionError):  # a line that a killed run did not finish
+            rows.append(json.loads(line))
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise FileFormatError(f"{path.parent} is not a run folder: it has no {path.name}")
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise FileFormatError(f"{path} does not hold a JSON object")
+    return content
+
+
+def _claim(folder: Path) -> int | None:
+    """Lock a folder for this process; the system frees it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise GFlowDAGError(
+                f"another process is writing to {folder}: wait for it, or choose another --out"
+            ) from error
+        return None  # a file system without locks
+    return descriptor
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """In words, the settings that decide the answer and differ: all but where and how it is shown."""
+    names = sorted({*before, *now} - {"command", "out", "quiet", "json", "truth", "devices"})
+    return [
+        "the table was another"
+        if name == "data_sha256"
+        else f"{name} was {_brief(before.get(name))} and is {_brief(now.get(name))} now"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _brief(value: Any) -> str:
+    text = "not given" if value is None else str(value)
+    return text if len(text) <= 40 else text[:39] + "…"

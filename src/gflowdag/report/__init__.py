@@ -1,7 +1,0 @@
-"""The self-contained HTML report of a posterior."""
-
-from __future__ import annotations
-
-from gflowdag.report.page import write_report
-
-__all__ = ["write_report"]

@@ -1,0 +1,1 @@
+"""The laboratory of gflowdag: the paper's experiments, the benchmark, the measured cases."""

@@ -1,0 +1,107 @@
+"""Each sampler, set up and ready to draw one batch of graphs after the other.
+
+Policies are untrained. An order takes as many steps whatever was learnt; a graph that grows edge by edge
+takes one for each edge, and an untrained policy draws dense ones. Successive graphs of a chain resemble each
+other; those of the exact posterior and of the GFlowNets are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from gflowdag import exact
+from gflowdag.score import Score
+
+Draw = Callable[[], int]  # draws a batch, returns the number of graphs
+_BATCH = 1000
+_GPU_BATCHES = 20  # of policies, drawn at once: a thousand graphs do not fill a GPU
+_NUM_CHAINS = 250
+
+
+def _exact(score: Score, seed: int) -> Draw:
+    table = score.dense_table()
+    answer, rng = exact.posterior(table), np.random.default_rng(seed)
+    return lambda: len(exact.sample(table, _BATCH, rng, exact=answer))
+
+
+def _mc3(score: Score, seed: int) -> Draw:
+    from gflowdag.mcmc.changes import make_changes
+    from gflowdag.mcmc.moves import limits_from_constraints
+    from gflowdag.mcmc.structure import init, run
+
+    steps = 400  # of which four are recorded
+    changes, limits = make_changes(score.deltas()), limits_from_constraints(*score.constraints)
+    empty = np.zeros((_NUM_CHAINS, score.num_variables, score.num_variables), bool)
+
+    def draw() -> int:
+        state = init(empty, score.log_score(empty), changes, limits)
+        run(jax.random.key(seed), state, changes, limits, burn_in=0, num_steps=steps, thinning=steps // 4)
+        return _NUM_CHAINS * steps
+
+    return draw
+
+
+def _order_mcmc(score: Score, seed: int) -> Draw:
+    from gflowdag.mcmc.order_chains import SWEEP, Replicas
+    from gflowdag.orders.problem import order_problem
+
+    start_key, key = jax.random.split(jax.random.key(seed))
+    problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
+    replicas = Replicas(problem, (1.0,), _NUM_CHAINS, start_key, rng)
+
+    def draw() -> int:
+        sweeps = _BATCH // _NUM_CHAINS  # each leaves a new graph in every chain
+        for _ in range(sweeps):
+            replicas.sweep(key, SWEEP)
+        return sweeps * _NUM_CHAINS
+
+    return draw
+
+
+def _order_gflownet(score: Score, seed: int) -> Draw:
+    from gflowdag.estimators.order_gflownet import order_space
+    from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
+    from gflowdag.orders.draws import draw_graphs
+    from gflowdag.orders.problem import order_problem
+
+    problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
+    space = order_space(score, problem)
+    policy, _ = OrderLearner(space).init(jax.random.key(seed))
+    count = num_drawn()
+
+    def draw() -> int:
+        orders, _, _ = sample_orders(space, policy, jax.random.key(seed), count, 1)
+        return len(draw_graphs(problem.weights, problem.table, np.asarray(orders), problem.labels, rng))
+
+    return draw
+
+
+def _dag_gflownet(score: Score, seed: int) -> Draw:
+    from gflowdag.gflownet.edge_learner import EdgeLearner
+    from gflowdag.gflownet.edge_policy import default_width
+    from gflowdag.gflownet.edges import edge_space
+    from gflowdag.gflownet.rollout import sample_dags
+
+    space = edge_space(score)
+    policy, _ = EdgeLearner(space, batch_size=128, width=default_width(score.num_variables)).init(
+        jax.random.key(seed)
+    )
+    key, count = jax.random.key(seed), num_drawn()
+    return lambda: len(np.asarray(sample_dags(space, policy, key, count).adjacency))
+
+
+def num_drawn() -> int:
+    """Graphs that a policy draws at once."""
+    return _BATCH if jax.default_backend() == "cpu" else _GPU_BATCHES * _BATCH
+
+
+SAMPLERS: dict[str, Callable[[Score, int], Draw]] = {
+    "exact": _exact,
+    "mc3": _mc3,
+    "order-mcmc": _order_mcmc,
+    "order-gflownet": _order_gflownet,
+    "dag-gflownet": _dag_gflownet,
+}

@@ -1,0 +1,78 @@
+"""BCD Nets on the paper's problems: ten data sets of twenty variables at once, and Sachs.
+
+Options: `bcd_steps=N`, `bcd_batch=N`, `noise=equal|unequal` (default: both).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from gflowdag.baselines import bcd_nets
+from gflowdag.estimators.bcd_nets import bcd_posterior
+from gflowdag.runtime.precision import double_precision
+from gflowdag.score import make_score
+from gflowdag_lab.measurements import problems
+from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.measurements.recovery import medians, recovery_row
+
+
+@case
+def bcd_nets_twenty(options: Options) -> Iterator[Row]:
+    """ER2, d = 20, N = 100, five networks, raw and standardised, in one batch, for both noise models."""
+    d = 6 if options.quick else 20
+    tables = [
+        problems.linear_gaussian(d, 100, seed, standardize=standardize)
+        for standardize in (False, True)
+        for seed in range(5)
+    ]
+    for equal_variances in _noise_models(options):
+        rows = _fit(tables, equal_variances, options)
+        yield from rows
+        for scaling in ("raw", "standardised"):
+            yield {"noise": rows[0]["noise"], **medians(rows, scaling)}
+
+
+@case
+def bcd_nets_sachs(options: Options) -> Iterator[Row]:
+    """Sachs continuous, for both noise models."""
+    for equal_variances in _noise_models(options):
+        yield from _fit([problems.sachs_continuous()], equal_variances, options)
+
+
+def _noise_models(options: Options) -> list[bool]:
+    return [model == "equal" for model in options.extra.get("noise", "equal,unequal").split(",")]
+
+
+@double_precision
+def _fit(tables: list[problems.Problem], equal_variances: bool, options: Options) -> list[Row]:
+    config = bcd_nets.Config(
+        equal_variances=equal_variances,
+        num_steps=int(options.extra.get("bcd_steps", 20 if options.quick else 20_000)),
+        batch_size=int(options.extra.get("bcd_batch", 4 if options.quick else 16)),
+    )
+    scores = [make_score(problem.data) for problem in tables]
+    d = scores[0].num_variables
+    data = [bcd_nets.moments(problem.data.values) for problem in tables]
+    batch = jax.device_put(jax.tree.map(lambda *leaves: np.stack(leaves), *data))
+    fit_key, sample_key = jax.random.split(jax.random.key(options.seed))
+    started = time.perf_counter()
+    params, bounds = bcd_nets.run(jax.random.split(fit_key, len(tables)), batch, config, chunk=1000)
+    seconds = time.perf_counter() - started
+    weights = bcd_nets.sample_weights(jax.random.split(sample_key, len(tables)), params, config, d, 1000)
+    rows = []
+    for problem, score, of_problem, curve in zip(tables, scores, np.asarray(weights), bounds.T, strict=True):
+        posterior = bcd_posterior(score, of_problem, curve, threshold=0.3)
+        rows.append(
+            {
+                "noise": "equal" if equal_variances else "unequal",
+                **recovery_row(problem, score, posterior),
+                "elbo": curve.round(2).tolist(),
+                "seconds_of_batch": seconds,
+                "batch": len(tables),
+            }
+        )
+    return rows

@@ -1,0 +1,119 @@
+"""Rows about the edge-wise GFlowNet: options of its cases, and fidelity to the exact posterior.
+
+Every error comes in two columns: raw policy samples, and importance-weighted.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gflowdag import metrics
+from gflowdag.estimators.dag_gflownet import PRESETS, DAGGFlowNet, weighted_posterior
+from gflowdag.estimators.witnesses import short_chains, witness_log_weights
+from gflowdag.exact import Reference, reference
+from gflowdag.gflownet.edge_learner import EdgeLearner
+from gflowdag.gflownet.edge_policy import default_width
+from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory
+from gflowdag.gflownet.rollout import sample_dags
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.score import Score, make_score
+from gflowdag_lab.measurements import problems
+from gflowdag_lab.measurements.harness import Options, Row
+
+
+def learner(score: Score, space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner:
+    """The learner of `fast`, with other settings than its own where they are given."""
+    d = space.num_variables
+    batch = int(options.extra.get("batch", PRESETS["fast"].batch_size))
+    check_memory(d, batch)
+    number = settings.pop("num_guides", num_guides(options))
+    guides = jnp.asarray(short_chains(score, options.seed, number).samples) if number else None
+    return EdgeLearner(space, guides=guides, batch_size=batch, width=default_width(d), **settings)
+
+
+def num_guides(options: Options) -> int:
+    """Graphs that lead `fast`."""
+    return int(options.extra.get("guides", DAGGFlowNet().num_guides))
+
+
+def length(options: Options, default: int) -> dict[str, Any]:
+    """How long to train: the keyword `iterations` or `budget` of the trainer and of the estimator."""
+    if options.quick:
+        return {"iterations": 30}
+    if "budget" in options.extra:
+        return {"budget": float(options.extra["budget"])}
+    return {"iterations": int(options.extra.get("iterations", default))}
+
+
+def sizes(options: Options, quick: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers of variables."""
+    return (int(options.extra["d"]),) if "d" in options.extra else quick if options.quick else full
+
+
+def scalings(options: Options) -> list[bool]:
+    """Whether to standardise, for each kind of data asked for."""
+    scalings = {"raw": False, "standardised": True}
+    return [scalings[options.extra["data"]]] if "data" in options.extra else list(scalings.values())
+
+
+def posterior_of(score: Score, space: EdgeSpace, policy: Policy, options: Options) -> Posterior:
+    """What the estimator makes of a policy."""
+    samples = sample_dags(space, policy, jax.random.key(1), 1000 if options.quick else 10_000)
+    witnesses = witness_log_weights(score, 1, 256, space, policy)
+    return weighted_posterior(score, samples, 1000, witnesses)
+
+
+def fidelity(posterior: Posterior, exact: Reference) -> Row:
+    """Raw and weighted errors, and what the diagnostics say."""
+    details = posterior.details
+    beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
+    return {
+        **{
+            f"max_error_{name}": float(np.abs(belief - exact.edge_probabilities).max())
+            for name, belief in beliefs.items()
+        },
+        **{f"edges_{name}": float(belief.sum()) for name, belief in beliefs.items()},
+        "edges_exact": float(exact.edge_probabilities.sum()),
+        "log_evidence_difference": (posterior.log_evidence or np.nan) - exact.log_evidence,
+        "log_evidence_error": posterior.log_evidence_error,
+        **{name: details[name] for name in ("ess", "pareto_k", "unseen_share", "verdict")},
+    }
+
+
+def against_exact(problem: problems.Problem, options: Options, *, default_iterations: int) -> Row:
+    """Fit one problem, sample 10,000 graphs, compare with the exact posterior."""
+    batch = options.extra.get("batch")
+    estimator = DAGGFlowNet(
+        preset=options.extra.get("preset", "fast"),
+        batch_size=int(batch) if batch else None,
+        num_guides=num_guides(options),
+        num_weighted=1000 if options.quick else 10_000,
+        random_state=options.seed,
+        **length(options, default_iterations),
+    )
+    started = time.perf_counter()
+    posterior = estimator.fit(problem.data).posterior_
+    seconds = time.perf_counter() - started
+    score = make_score(problem.data)
+    exact = reference(score.dense_table(), options.references)
+    details = posterior.details
+    row: Row = {
+        "problem": problem.name,
+        "preset": details["preset"],
+        "guides": num_guides(options) if details["preset"] == "fast" else None,
+        "iterations": details["iterations"],
+        "seconds": seconds,
+        **fidelity(posterior, exact),
+    }
+    if problem.truth is not None:
+        truth = problem.truth.loc[list(score.names), list(score.names)].to_numpy()
+        beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
+        for name, belief in {**beliefs, "exact": exact.edge_probabilities}.items():
+            row[f"e_shd_{name}"] = metrics.expected_shd(belief, truth)
+            row[f"auroc_{name}"] = metrics.auroc(belief, truth)
+    return row

@@ -1,0 +1,171 @@
+"""Fits of one GFlowNet on many data sets of equal size, trained as one stack on one device.
+
+A GPU that trains one small network spends its time on launches; it trains dozens at once for little more. The
+fits are those of the tasks, with the same settings, and are stored as theirs. A budget is that of the whole
+stack, so a stack takes as long as a single fit would; numbers of iterations count for each network as ever.
+A stack that is killed goes on from its last checkpoint when the same fits are asked for again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from gflowdag.data import Dataset
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.dag_gflownet import DAGGFlowNet
+from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
+from gflowdag.gflownet.trainer import clipped_adam, train
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.precision import double_precision
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.score import Score, make_score
+from gflowdag_lab.paper.fits import keep
+from gflowdag_lab.paper.methods import make_estimator
+from gflowdag_lab.paper.problems import Spec, load
+from gflowdag_lab.paper.study import Task, store_row, stored_row
+
+
+class PlannedFit(NamedTuple):
+    """A task and the folder of its study."""
+
+    task: Task
+    folder: Path
+
+
+def can_be_stacked(task: Task) -> bool:
+    """Whether the task is a fit of a DAG-GFlowNet that learns by itself, not from Markov chains."""
+    estimator = _estimator(task)
+    return isinstance(estimator, DAGGFlowNet) and estimator.preset != "chains"
+
+
+def run_stacked(fits: Sequence[PlannedFit], progress: Progress = silent) -> None:
+    """Fit stack by stack, and store a row for each fit of a stack when the graphs of all are drawn.
+
+    A stack that does not fit into the device's memory is split in two.
+
+    Args:
+        fits: tasks for which `can_be_stacked`, of one study or several; those that are stored already are
+            not run again.
+        progress: told about the training of each stack.
+    """
+    for stack in _stacks([fit for fit in fits if stored_row(fit.task, fit.folder) is None]):
+        if not _has_memory_for(stack, progress):
+            half = len(stack) // 2
+            run_stacked(stack[:half], progress)
+            run_stacked(stack[half:], progress)
+
+
+def _stacks(fits: Sequence[PlannedFit]) -> Iterator[list[PlannedFit]]:
+    """Fits that differ in nothing but the data and the seed."""
+
+    def kind(fit: PlannedFit) -> str:
+        arguments = fit.task.arguments
+        size = Spec(**arguments["problem"]).num_variables
+        return repr((arguments["method"], arguments["options"], size))
+
+    for _, stack in groupby(sorted(fits, key=kind), key=kind):
+        yield list(stack)
+
+
+def _estimator(task: Task) -> StructureLearner:
+    arguments = task.arguments
+    return make_estimator(arguments["method"], arguments["options"], arguments["seed"])
+
+
+def _has_memory_for(fits: Sequence[PlannedFit], progress: Progress) -> bool:
+    """Fit a stack; False if the device's memory does not hold all of it."""
+    try:
+        _fit_stack(fits, progress)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) or len(fits) == 1:
+            raise
+        shutil.rmtree(_checkpoints(fits), ignore_errors=True)
+        return False
+    return True
+
+
+def _checkpoints(fits: Sequence[PlannedFit]) -> Path:
+    """Where the training of a stack leaves its checkpoints: a folder of exactly these fits and network."""
+    settings = _estimator(fits[0].task)._settings()  # type: ignore[attr-defined] (those that can be stacked)
+    asked = repr((settings, [(fit.folder.name, fit.task) for fit in fits]))
+    return fits[0].folder / "stacks" / hashlib.sha256(asked.encode()).hexdigest()[:16]
+
+
+@double_precision
+def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
+    started = time.perf_counter()
+    tables = [load(Spec(**task.arguments["problem"])).data for task, _ in fits]
+    folder = _checkpoints(fits)
+    trained = train_together(_estimator(fits[0].task), tables, progress, folder)
+    share = (time.perf_counter() - started) / len(fits)
+    drawn = []
+    for index in range(len(fits)):
+        started = time.perf_counter()
+        posterior = trained.posterior(index)
+        seconds = share + time.perf_counter() - started
+        drawn.append(replace(posterior, details={**posterior.details, "seconds": seconds}))
+    for (task, study), table, posterior in zip(fits, tables, drawn, strict=True):
+        row = keep(posterior, study, data=table, **task.arguments)
+        row |= {"fit_seed": trained.seed, "stack": len(fits)}
+        store_row(task, study, row, posterior.details["seconds"])
+    shutil.rmtree(folder)
+
+
+class TrainedStack(NamedTuple):
+    """Policies of several data sets, trained at once."""
+
+    estimator: Any  # a `DAGGFlowNet`
+    scores: list[Score]
+    learners: list[Any]
+    params: Any  # leaves have a leading axis [data sets]
+    iterations: int
+    seed: int
+    key: Array  # for sampling
+
+    def posterior(self, index: int) -> Posterior:
+        """What the policy of one data set says."""
+        return self.estimator._posterior(
+            self.scores[index],
+            self.seed + index,
+            self.learners[index].space,
+            unstack(self.params, index),
+            jax.random.fold_in(self.key, index),
+            self.iterations,
+        )
+
+
+def train_together(
+    estimator: Any, tables: Sequence[Dataset], progress: Progress = silent, folder: Path | None = None
+) -> TrainedStack:
+    """Train on several data sets of equal size at once, with the settings of `estimator`.
+
+    With a `folder`, checkpoints are left there, and training goes on from the last of them.
+    """
+    seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
+    scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
+    preset = estimator._preset(scores[0].num_variables)
+    learners = [estimator._learner(score, preset, seed + index) for index, score in enumerate(scores)]
+    train_key, sample_key = jax.random.split(jax.random.key(seed))
+    trained = train(
+        Stacked(learners),
+        train_key,
+        iterations=estimator.iterations if estimator.budget is not None else preset.iterations,
+        budget=estimator.budget,
+        options=preset.options,
+        optimizer=stacked_optimizer(clipped_adam(preset.options)),
+        folder=folder,
+        resume=folder is not None,
+        progress=progress,
+    )
+    return TrainedStack(estimator, scores, learners, trained.params, trained.iterations, seed, sample_key)
