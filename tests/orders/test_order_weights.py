@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from score_problems import continuous, discrete
-from test_subset_sums import slow_log_sum
+from slow_sums import slow_log_sum
 
 from gflowdag.data import Knowledge
 from gflowdag.data.catalog import load_dataset
