@@ -18,6 +18,7 @@ from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
 
 import gflowdag as gd
 from gflowdag.graph import all_dags
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 
 FLAGS = (
@@ -126,18 +127,18 @@ def downloaded(browser, kind: str, name: str) -> Path:
 
 
 def test_an_exact_answer_has_no_column_of_errors(open_report, chain):
-    headers = open_report(replace(chain, details=EXACT)).find_elements(
+    headers = open_report(replace(chain, diagnosis=EXACT)).find_elements(
         "css selector", "#pair-table th button"
     )
     assert "± error" not in [header.text for header in headers]
 
 
-EXACT = {"verdict": "exact", "explanation": "All were summed."}
+EXACT = Diagnostics("exact", "All were summed.")
 
 
 @pytest.mark.parametrize("verdict", ["not converged", "unverified"])
 def test_the_slider_expects_nothing_of_what_nothing_vouches_for(open_report, chain, verdict):
-    browser = open_report(replace(chain, details={"verdict": verdict, "explanation": ""}))
+    browser = open_report(replace(chain, diagnosis=Diagnostics(verdict=verdict, explanation="")))
     assert text(browser, "#threshold-meaning") == "1 edge shown."
     set_threshold(browser, 0.2)
     assert text(browser, "#threshold-meaning") == "3 edges shown."
@@ -145,7 +146,7 @@ def test_the_slider_expects_nothing_of_what_nothing_vouches_for(open_report, cha
 
 
 def test_the_slider_shows_edges_their_expected_errors_and_cycles(open_report, chain):
-    browser = open_report(replace(chain, details=EXACT))
+    browser = open_report(replace(chain, diagnosis=EXACT))
     assert drawn_edges(browser) == {("0", "1")}
     assert "1 edge shown. 0.0 of them" in text(browser, "#threshold-meaning")
     assert not browser.find_element("id", "cycle-warning").is_displayed()
@@ -287,7 +288,7 @@ def test_a_class_that_interventions_oriented_says_what_was_sampled(open_report):
     }
     for (chains, forks), sentence in expected.items():
         graphs = np.stack([chain] * chains + [fork] * forks)
-        browser = open_report(Posterior(graphs, "abc", details={"interventional": True}))
+        browser = open_report(Posterior(graphs, "abc", diagnosis=Diagnostics(interventional=True)))
         assert text(browser, "#class-cards .card > p:last-child") == sentence
 
 

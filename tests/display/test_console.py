@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gflowdag.display.console import print_posterior
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 
 WIDE_NAMES = (
@@ -28,8 +29,8 @@ def printed(posterior: Posterior, width: int = 80, **options) -> list[str]:
 
 
 def test_the_verdict_comes_first_and_the_edges_follow_with_their_errors():
-    facts = {"verdict": "not converged", "explanation": "R-hat is 1.3.", "chosen": "mc3: it is quick"}
-    lines = printed(noisy_posterior(5, 50, method="mc3", details=facts, log_evidence=-3.0))
+    diagnostics = Diagnostics("not converged", "R-hat is 1.3.", chosen="mc3: it is quick")
+    lines = printed(noisy_posterior(5, 50, method="mc3", diagnosis=diagnostics, log_evidence=-3.0))
     assert lines[:4] == [
         "Not converged · mc3 · 5 variables · 50 graphs drawn",
         "R-hat is 1.3.",
@@ -89,11 +90,11 @@ def test_a_very_narrow_terminal_wraps_names_and_keeps_figures_whole():
 
 @pytest.mark.parametrize("verdict", ["not converged", "unverified"])
 def test_what_nothing_vouches_for_is_no_expectation(verdict):
-    posterior = noisy_posterior(5, 50, details={"verdict": verdict, "explanation": ""})
+    posterior = noisy_posterior(5, 50, diagnosis=Diagnostics(verdict=verdict, explanation=""))
     text = " ".join(printed(posterior))
     assert "4.9 edges on average in the samples; 6 in more than half of them." in text
     assert "expected" not in text
-    vouched = noisy_posterior(5, 50, details={"verdict": "trusted", "explanation": ""})
+    vouched = noisy_posterior(5, 50, diagnosis=Diagnostics(verdict="trusted", explanation=""))
     assert "edges expected; 6 more likely than not." in " ".join(printed(vouched))
 
 

@@ -13,6 +13,7 @@ from report_reader import read
 import gflowdag as gd
 from gflowdag.graph import all_dags
 from gflowdag.graph.equivalence import class_keys
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 
 
@@ -105,7 +106,7 @@ def test_a_limit_of_parents_holds_and_does_not_choose_between_the_graphs_of_a_cl
 @pytest.mark.parametrize("num_draws", [1, 19, 20])
 def test_what_few_draws_share_may_be_chance(num_draws, tmp_path):
     draws = np.repeat(sampled_once().samples, num_draws, axis=0)
-    (found,) = classes(Posterior(draws, "abc", details={"interventional": True}), tmp_path)
+    (found,) = classes(Posterior(draws, "abc", diagnosis=Diagnostics(interventional=True)), tmp_path)
     assert found["directed"] == [[0, 1], [1, 2]]
     assert (found["basis"], found["graphs"]) == ("sampled", num_draws)
     assert found["maybeChance"] == (num_draws < 20)
@@ -114,7 +115,7 @@ def test_what_few_draws_share_may_be_chance(num_draws, tmp_path):
 def test_what_a_whole_class_has_is_no_chance(tmp_path):
     collider = np.zeros((1, 3, 3), dtype=bool)
     collider[0, [0, 1], 2] = True
-    (found,) = classes(Posterior(collider, "abc", details={"interventional": True}), tmp_path)
+    (found,) = classes(Posterior(collider, "abc", diagnosis=Diagnostics(interventional=True)), tmp_path)
     assert (found["basis"], found["maybeChance"]) == ("class", False)
 
 
@@ -123,7 +124,7 @@ def test_of_a_class_too_large_to_list_and_of_unknown_knowledge_the_samples_speak
     knowledge = gd.Knowledge(forbidden=[("b", "a")])
     (large,) = classes(complete, tmp_path, data=table_with(knowledge, "abcdef"))
     assert (large["basis"], large["maybeChance"]) == ("sampled", True)
-    unknown = replace(sampled_once(), details={"knowledge": True})
+    unknown = replace(sampled_once(), diagnosis=Diagnostics(knowledge=True))
     for context in ({}, {"data": table_with(None)}):
         (found,) = classes(unknown, tmp_path, **context)
         assert (found["basis"], found["maybeChance"]) == ("sampled", True)
@@ -152,7 +153,7 @@ def test_the_settings_speak_of_knowledge_where_nothing_else_does(tmp_path):
 
 
 def test_a_posterior_knows_of_its_interventions_without_the_table(tmp_path):
-    posterior = chains_of_one_class(details={"interventional": True})
+    posterior = chains_of_one_class(diagnosis=Diagnostics(interventional=True))
     page = read(posterior.report(tmp_path / "report.html"))
     assert json.loads(page.json)["classes"]["shown"][0]["directed"] == [[1, 2]]
     assert "Here interventions can" in page.text

@@ -20,9 +20,10 @@ from gflowdag.display.curves import precision_recall_points, roc_points
 from gflowdag.display.report.words import findings
 from gflowdag.display.truncate import num_columns, short_names
 from gflowdag.graph import all_dags
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 
-EXACT = {"verdict": "exact", "explanation": "All were summed."}
+EXACT = Diagnostics("exact", "All were summed.")
 
 
 def test_hostile_names_are_text_and_survive_unchanged(tmp_path):
@@ -102,20 +103,20 @@ def test_panels_without_content_are_absent(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("details", "expected"),
+    ("diagnostics", "expected"),
     [
-        ({"verdict": "exact", "explanation": "All were summed."}, "no sampling error"),
-        ({"verdict": "trusted", "explanation": "", "ess": 0.4, "pareto_k": 0.3}, "passed"),
-        ({"verdict": "not converged", "explanation": "", "r_hat": 1.4}, "Do not draw conclusions"),
-        ({"verdict": "not converged", "explanation": "", "r_hat": np.inf}, "∞"),
-        ({"verdict": "not converged", "explanation": "", "effective_samples": 90.0}, "at least 400 needed"),
-        ({}, "Nothing vouches"),
-        ({}, "No check of its own"),
-        ({"verdict": "unverified", "explanation": "", "r_hat": 1.0, "ess": 0.4}, "do not cover the whole"),
+        (Diagnostics("exact", "All were summed."), "no sampling error"),
+        (Diagnostics("trusted", "", ess=0.4, pareto_k=0.3), "passed"),
+        (Diagnostics("not converged", "", r_hat=1.4), "Do not draw conclusions"),
+        (Diagnostics("not converged", "", r_hat=np.inf), "∞"),
+        (Diagnostics("not converged", "", effective_samples=90.0), "at least 400 needed"),
+        (Diagnostics(), "Nothing vouches"),
+        (Diagnostics(), "No check of its own"),
+        (Diagnostics("unverified", "", r_hat=1.0, ess=0.4), "do not cover the whole"),
     ],
 )
-def test_the_verdict_is_said_in_words(details, expected, tmp_path):
-    posterior = noisy_posterior(4, 30, details=details, log_evidence=-12.5, log_evidence_error=0.03)
+def test_the_verdict_is_said_in_words(diagnostics, expected, tmp_path):
+    posterior = noisy_posterior(4, 30, diagnosis=diagnostics, log_evidence=-12.5, log_evidence_error=0.03)
     text = read(posterior.report(tmp_path / "report.html")).text
     assert expected in text
     assert "−12.5000 ± 0.03" in text
@@ -125,7 +126,7 @@ def test_the_verdict_is_said_in_words(details, expected, tmp_path):
 def test_long_traces_are_thinned_and_keep_both_ends(tmp_path):
     chains = np.arange(3000.0).reshape(3, 1000)
     posterior = noisy_posterior(
-        4, 30, details={"verdict": "trusted", "explanation": "", "score_traces": chains}
+        4, 30, diagnosis=Diagnostics(verdict="trusted", explanation="", score_traces=chains)
     )
     history = [{"step": step, "seconds": 0.1, "loss": 1 / step, "note": "text"} for step in range(1, 2001)]
     loss, scores = json.loads(read(posterior.report(tmp_path / "report.html", history=history)).json)[
@@ -137,7 +138,9 @@ def test_long_traces_are_thinned_and_keep_both_ends(tmp_path):
 
 
 def test_diagnostics_that_are_not_finite_do_not_break_the_page(tmp_path):
-    posterior = noisy_posterior(4, 30, details={"verdict": "exact", "explanation": "", "pareto_k": -np.inf})
+    posterior = noisy_posterior(
+        4, 30, diagnosis=Diagnostics(verdict="exact", explanation="", pareto_k=-np.inf)
+    )
     assert read(posterior.report(tmp_path / "report.html")).json
 
 
@@ -145,7 +148,7 @@ def test_findings_tell_sure_edges_from_open_directions():
     certain = np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool)
     open_ = np.stack([certain, certain])
     open_[0, 1, 2] = open_[1, 2, 1] = True
-    text = " ".join(findings(Posterior(open_, "ABC", details=EXACT)))
+    text = " ".join(findings(Posterior(open_, "ABC", diagnosis=EXACT)))
     assert "90 % or more): A → B." in text
     assert "direction open: B – C." in text
 
@@ -157,7 +160,7 @@ def pair_posterior(*pairs: tuple[float, float]) -> Posterior:
     for k, (forward, reverse) in enumerate(pairs):
         marginals[2 * k, 2 * k + 1], marginals[2 * k + 1, 2 * k] = forward, reverse
     names = "ABCDEFGHIJKLMNOP"[:d]
-    return Posterior(np.zeros((1, d, d), dtype=bool), names, marginals=marginals, details=EXACT)
+    return Posterior(np.zeros((1, d, d), dtype=bool), names, marginals=marginals, diagnosis=EXACT)
 
 
 def test_findings_name_every_strong_connection_once_and_the_surest_first():
@@ -181,9 +184,10 @@ def test_findings_count_what_they_do_not_name():
 
 @pytest.mark.parametrize("verdict", ["not converged", "unverified"])
 def test_what_nothing_vouches_for_is_only_what_the_samples_say(verdict, tmp_path):
-    details = {"verdict": verdict, "explanation": ""}
+    diagnostics = Diagnostics(verdict, "")
     posterior = replace(
-        pair_posterior((0.95, 0.05), (0.872, 0.128), (0.5, 0.42), (0.7, 0.1), (0.3, 0.1)), details=details
+        pair_posterior((0.95, 0.05), (0.872, 0.128), (0.5, 0.42), (0.7, 0.1), (0.3, 0.1)),
+        diagnosis=diagnostics,
     )
     assert findings(posterior) == [
         "4.1 edges on average among 45 pairs of variables; 40 pairs are unconnected (90 % or more).",
@@ -232,7 +236,7 @@ def test_methods_that_failed_are_listed_with_their_reasons(others, tmp_path):
 def test_one_of_a_kind_is_not_spoken_of_in_the_plural(tmp_path):
     frame = pd.DataFrame({"only": np.arange(10.0)})
     data = gd.Dataset.from_frame(frame, interventions=[None] * 9 + ["only"])
-    posterior = Posterior(np.zeros((5, 1, 1), dtype=bool), ["only"], details=EXACT)
+    posterior = Posterior(np.zeros((5, 1, 1), dtype=bool), ["only"], diagnosis=EXACT)
     text = read(posterior.report(tmp_path / "report.html", data=data)).text
     assert "Posterior over 1 variable" in text
     assert "A single variable has no edges." in text

@@ -15,6 +15,7 @@ from gflowdag.cli import commands
 from gflowdag.data import Knowledge
 from gflowdag.display.console import print_comparison
 from gflowdag.errors import DataError, GFlowDAGError
+from gflowdag.posterior.diagnostics import Diagnostics
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_the_printed_table_has_every_method_and_reason(comparison):
 
 
 def test_names_and_verdicts_stay_whole_in_a_narrow_terminal(comparison):
-    posterior = replace(comparison.posteriors["mc3"], details={"verdict": "not converged"})
+    posterior = replace(comparison.posteriors["mc3"], diagnosis=Diagnostics(verdict="not converged"))
     stream = io.StringIO()
     gd.compare({"bootstrap-ges": posterior}, truth=TRUTH).print(Console(file=stream, width=80))
     line = stream.getvalue().splitlines()[-1]
@@ -132,7 +133,7 @@ def test_posteriors_are_matched_by_name_not_by_position(comparison):
         names=[exact.names[i] for i in order],
         marginals=exact.marginals[np.ix_(order, order)],
         best_graph=None,
-        details={"verdict": "unverified"},
+        diagnosis=Diagnostics(verdict="unverified"),
     )
     rows = gd.compare({"exact": exact, "shuffled": shuffled}, truth=TRUTH).table()
     assert rows.loc["shuffled", "max_error"] == 0

@@ -16,6 +16,7 @@ import gflowdag as gd
 from gflowdag.errors import GFlowDAGError, MissingExtraError
 from gflowdag.estimators import REGISTRY, estimator_class
 from gflowdag.graph.closure import is_acyclic
+from gflowdag.posterior.diagnostics import Diagnostics
 
 # Settings with which a method answers in a second or two; the answers need not be good, only lawful.
 TINY = {
@@ -131,13 +132,13 @@ assert jax.config.jax_enable_x64 == before
 def test_auto_hands_over_to_chains_that_take_their_own_number_of_steps(
     ess: float, pareto_k: float, verdict: str, chosen: str, monkeypatch
 ) -> None:
-    figures = {"ess": ess, "pareto_k": pareto_k, "verdict": verdict, "explanation": ""}
+    diagnostics = Diagnostics(verdict, "", ess=ess, pareto_k=pareto_k)
     steps = []
 
     def answer(self, score, seed, progress):
         steps.append(self.iterations)
         graphs = np.zeros((1, score.num_variables, score.num_variables), bool)
-        return gd.Posterior(graphs, score.names, method=self.method, details=figures)
+        return gd.Posterior(graphs, score.names, method=self.method, diagnosis=diagnostics)
 
     for method in ("order-gflownet", "order-mcmc"):
         monkeypatch.setattr(estimator_class(method), "_infer", answer)

@@ -15,6 +15,7 @@ from gflowdag.data.bif import read_bif
 from gflowdag.errors import GFlowDAGError
 from gflowdag.gflownet.checkpoint import load_checkpoint, save_checkpoint, truncate_metrics
 from gflowdag.posterior import runs
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import align, read_edges
 from gflowdag_lab.bench import ratios, tables
@@ -34,15 +35,17 @@ def good_files(folder: Path) -> dict[str, bytes]:
         ",".join(rng.choice(["yes", "no"], 3)) + "," + rng.choice(["", "a", "b+c"]) for _ in range(12)
     )
     samples = np.triu(rng.integers(0, 2, (4, 3, 3)), 1)
-    details = {
-        "verdict": "trusted",
-        "explanation": "ok",
-        "chosen": "this",
-        "notes": ["n"],
-        **dict.fromkeys(("ess", "pareto_k", "r_hat", "effective_samples", "acceptance", "iterations"), 0.5),
+    diagnosis = Diagnostics(
+        "trusted",
+        "ok",
+        chosen="this",
+        notes=("n",),
+        iterations=5,
+        **dict.fromkeys(("ess", "pareto_k", "r_hat", "effective_samples", "acceptance"), 0.5),
         **dict.fromkeys(("edge_errors", "raw_edge_probabilities", "score_traces"), np.eye(3)),
-    }
-    Posterior(samples, NAMES, log_scores=np.zeros(4), log_evidence=-3.0, details=details).save(
+        extra={"num_chains": 4},
+    )
+    Posterior(samples, NAMES, log_scores=np.zeros(4), log_evidence=-3.0, diagnosis=diagnosis).save(
         folder / "p.npz"
     )
     save_checkpoint(folder, STATE, "print")

@@ -58,8 +58,8 @@ def test_the_estimator_learns_from_chains():
     settings = {"iterations": 300, "batch_size": 256, "num_weighted": 2000, "random_state": 0}
     learnt = DAGGFlowNet(preset="chains", chain_steps=150, num_chains=32, **settings).fit(frame).posterior_
     exact = ExactPosterior().fit(frame).posterior_
-    assert learnt.details["ess"] > 0.9
-    assert learnt.details["unseen_share"] < 0.05
+    assert learnt.diagnosis.ess > 0.9
+    assert learnt.diagnosis.unseen_share < 0.05
     # 2000 weights of a policy close to the posterior
     np.testing.assert_allclose(learnt.log_evidence, exact.log_evidence, atol=0.1)
     difference = learnt.edge_probabilities() - exact.edge_probabilities()

@@ -104,9 +104,9 @@ def test_estimator_is_reproducible_and_keeps_to_knowledge(tmp_path):
     assert first.samples[:, 0, 1].all()
     assert not first.samples[:, 2, 1].any()
     assert first.samples.sum(axis=1).max() <= 2
-    assert first.details["iterations"] == 60
-    assert {"verdict", "explanation", "ess", "pareto_k", "raw_edge_probabilities"} <= set(first.details)
-    assert 0.0 <= first.details["unseen_share"] <= 1.0
+    assert first.diagnosis.iterations == 60
+    assert {"verdict", "explanation", "ess", "pareto_k", "raw_edge_probabilities"} <= set(first.diagnostics())
+    assert 0.0 <= first.diagnosis.unseen_share <= 1.0
 
 
 def test_estimator_refuses_what_it_does_not_know():

@@ -33,7 +33,7 @@ from gflowdag.graph import all_dags
 from gflowdag.orders.candidates import candidate_table
 from gflowdag.orders.potentials import symmetric_potential
 from gflowdag.orders.windows import node_log_weights
-from gflowdag.posterior.diagnostics import importance_summary
+from gflowdag.posterior.importance import ImportanceSummary, importance_summary
 from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
 
@@ -105,7 +105,7 @@ def test_weighted_estimates_are_unbiased_for_a_network_that_has_learnt_nothing(f
         np.asarray, sample_orders(space, policy, jax.random.key(2), 1000, 20)
     )
     summary = importance_summary(log_weights - log_policy)
-    assert abs(summary["log_evidence"] - logsumexp(log_scores(given))) < 4 * summary["log_evidence_error"]
+    assert abs(summary.log_evidence - logsumexp(log_scores(given))) < 4 * summary.log_evidence_error
     importance = np.exp(log_weights - log_policy - logsumexp(log_weights - log_policy))
     # Standard errors at this number of effective draws are below 0.006; four of them.
     np.testing.assert_allclose(frequencies(orders, importance), order_posterior(given), atol=0.025)
@@ -119,7 +119,7 @@ def test_a_forgotten_mode_shows_in_the_weights():
     stubborn = jnp.array([4e3, 3e3, 2e3, 1e3, 0.0], jnp.float32)  # always the order 0, 1, 2, 3
     policy = eqx.tree_at(lambda p: p.head.bias, policy, stubborn)
 
-    def summary(untrained_every: int) -> dict[str, float]:
+    def summary(untrained_every: int) -> ImportanceSummary:
         drawn = sample_orders(space, policy, jax.random.key(2), 1000, 20, untrained_every)
         _, log_weights, log_probabilities = map(np.asarray, drawn)
         return importance_summary(log_weights - log_probabilities)
@@ -127,10 +127,10 @@ def test_a_forgotten_mode_shows_in_the_weights():
     evidence = logsumexp(log_scores(given))
     alone, mixed = summary(0), summary(8)
     # Alone the policy is sure of itself and wrong by more than its error says; the mixture is neither.
-    assert alone["ess"] > 0.999
-    assert evidence - alone["log_evidence"] > 0.5 + 10 * alone["log_evidence_error"]
-    assert mixed["ess"] < 0.5
-    assert abs(mixed["log_evidence"] - evidence) < 4 * mixed["log_evidence_error"]
+    assert alone.ess > 0.999
+    assert evidence - alone.log_evidence > 0.5 + 10 * alone.log_evidence_error
+    assert mixed.ess < 0.5
+    assert abs(mixed.log_evidence - evidence) < 4 * mixed.log_evidence_error
 
 
 @double_precision
@@ -164,7 +164,7 @@ def test_training_brings_the_raw_samples_to_the_posterior():
     orders, log_weights, log_policy = map(
         np.asarray, sample_orders(learner.space, trained.params, jax.random.key(1), 1000, 20)
     )
-    assert importance_summary(log_weights - log_policy)["ess"] > 0.99
+    assert importance_summary(log_weights - log_policy).ess > 0.99
     raw = frequencies(orders, np.full(len(orders), 1 / len(orders)))
     np.testing.assert_allclose(
         raw, order_posterior(given), atol=0.015

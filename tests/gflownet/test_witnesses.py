@@ -55,14 +55,14 @@ def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():
     forgotten = probabilities[graphs[:, 0, 1]].sum()
 
     alone = weighted_posterior(score, samples, 1000, np.zeros(0))
-    assert alone.details["verdict"] == "trusted"
-    assert alone.details["ess"] > 0.999
+    assert alone.diagnosis.verdict == "trusted"
+    assert alone.diagnosis.ess > 0.999
     assert log_evidence - alone.log_evidence > 0.1
 
     heard = weighted_posterior(score, samples, 1000, witnesses)
-    assert heard.details["verdict"] == "not converged"
+    assert heard.diagnosis.verdict == "not converged"
     # four standard errors of a share in 256 graphs, which the chains do not draw independently
-    assert abs(heard.details["unseen_share"] - forgotten) < 0.15
+    assert abs(heard.diagnosis.unseen_share - forgotten) < 0.15
 
 
 def test_witnesses_find_nothing_against_the_exact_flows():
@@ -70,7 +70,7 @@ def test_witnesses_find_nothing_against_the_exact_flows():
         score, space = problem(3)
         samples = sample_dags(space, exact_policy(score), jax.random.key(0), 2000)
         witnesses = witness_log_weights(score, 0, 256, space, exact_policy(score))
-    assert weighted_posterior(score, samples, 1000, witnesses).details["unseen_share"] == 0.0
+    assert weighted_posterior(score, samples, 1000, witnesses).diagnosis.unseen_share == 0.0
 
 
 def test_a_witness_counts_only_beyond_the_largest_of_the_own_weights():

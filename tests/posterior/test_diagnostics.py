@@ -1,82 +1,125 @@
-"""The statistics that decide whether an answer is trusted, on cases with known values."""
+"""`Diagnostics`: typed for the package, a dictionary for users, and whole after a journey through a file."""
 
 from __future__ import annotations
+
+import ast
+import json
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gflowdag.posterior import diagnostics
+from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, Diagnostics
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.files import read_npz
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "gflowdag"
+FILES = Path(__file__).parent / "files"
 
 
-def test_equal_weights_are_all_effective() -> None:
-    summary = diagnostics.importance_summary(np.full(1000, -12.5))
-    assert summary["ess"] == pytest.approx(1.0)
-    assert summary["log_evidence"] == pytest.approx(-12.5)
-    assert summary["log_evidence_error"] == pytest.approx(0.0, abs=1e-6)
-    assert summary["pareto_k"] == -np.inf
+def test_users_read_diagnostics_as_a_dictionary() -> None:
+    diagnostics = Diagnostics("trusted", "Because.", ess=0.5, extra={"num_chains": 4, "elbo_gain": None})
+    assert diagnostics["verdict"] == "trusted"
+    assert diagnostics.get("pareto_k") is None
+    assert diagnostics.get("pareto_k", 3) == 3
+    assert list(diagnostics.keys()) == ["verdict", "explanation", "notes", "ess", "num_chains"]
+    assert dict(diagnostics)["num_chains"] == 4
+    assert "elbo_gain" not in diagnostics
+    with pytest.raises(KeyError):
+        diagnostics["r_hat"]
 
 
-def test_one_dominating_weight_leaves_one_effective_sample() -> None:
-    log_weights = np.full(1000, -50.0)
-    log_weights[3] = 0.0
-    assert diagnostics.relative_ess(log_weights) == pytest.approx(1e-3)
+def test_a_verdict_is_one_of_four() -> None:
+    with pytest.raises(ValueError, match="exact, trusted, not converged, unverified"):
+        Diagnostics("excellent")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="give ess under that name"):
+        Diagnostics(extra={"ess": 1.0})
 
 
-@pytest.mark.parametrize("shape", [0.2, 0.5, 1.0])
-def test_pareto_k_finds_the_tail_of_pareto_weights(shape: float) -> None:
-    draws = np.random.default_rng(1).pareto(1 / shape, 40000) + 1
-    # 600 tail weights give a standard error of about (1 + k) / sqrt(600) = 0.08; three of them.
-    assert diagnostics.pareto_k(np.log(draws)) == pytest.approx(shape, abs=0.25)
+def test_no_module_reads_diagnostics_by_string() -> None:
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            keys: list[ast.expr] = []
+            if isinstance(node, ast.Subscript):
+                owner, keys = node.value, [node.slice]
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "get"
+            ):
+                owner, keys = node.func.value, node.args[:1]
+            if keys and isinstance(keys[0], ast.Constant):
+                assert "diagnos" not in ast.unparse(owner), f"{path}:{node.lineno}"
 
 
-def test_the_evidence_error_covers_the_truth() -> None:
-    rng = np.random.default_rng(2)
-    # Target and proposal densities of a normal shifted by 0.5: the true log evidence is 0.
-    x = rng.normal(size=(200, 2000))
-    log_weights = -0.5 * (x - 0.5) ** 2 + 0.5 * x**2
-    z = [
-        s["log_evidence"] / s["log_evidence_error"] for s in map(diagnostics.importance_summary, log_weights)
-    ]
-    assert np.std(z) == pytest.approx(1.0, abs=0.2)  # 200 repetitions: standard error 0.05
+def _full() -> Diagnostics:
+    """A value for every attribute; timings are not stored."""
+    values = dict.fromkeys(DIAGNOSTIC_NAMES - {"seconds", "phases"}, 0.25) | {
+        "verdict": "not converged",
+        "explanation": "So.",
+        "notes": ("one", "two"),
+        "chosen": "mc3: it is quick",
+        "interventional": True,
+        "knowledge": True,
+        "iterations": 7,
+        "pareto_k": -np.inf,
+        "r_hat": np.inf,
+        "acceptance": {"add": 0.1, "remove": 0.2},
+        "lost_mass": np.array([0.0, 0.5]),
+        "score_traces": np.array([[1.0, -np.inf, np.nan]]),
+    }
+    matrices = ("edge_errors", "raw_edge_probabilities", "weighted_edge_probabilities")
+    values |= dict.fromkeys(matrices, np.array([[0.0, 0.1], [0.2, 0.0]]))
+    return Diagnostics(**values, extra={"num_chains": 4})
 
 
-def test_r_hat_tells_mixed_from_stuck_chains() -> None:
-    rng = np.random.default_rng(3)
-    mixed = rng.normal(size=(4, 500, 2))
-    stuck = mixed + np.arange(4)[:, None, None]
-    assert diagnostics.split_r_hat(mixed).max() < 1.02
-    assert diagnostics.split_r_hat(stuck).min() > 1.5
+def test_every_diagnostic_survives_a_file(tmp_path: Path) -> None:
+    given = _full()
+    Posterior(np.zeros((3, 2, 2)), ("a", "b"), diagnosis=given).save(tmp_path / "p.npz")
+    loaded = Posterior.load(tmp_path / "p.npz").diagnosis
+    assert loaded.keys() == given.keys()
+    for part in fields(Diagnostics):
+        np.testing.assert_equal(getattr(loaded, part.name), getattr(given, part.name), err_msg=part.name)
 
 
-def test_constant_chains_agree_or_do_not() -> None:
-    agreeing = np.ones((3, 10, 1))
-    differing = agreeing * np.arange(3)[:, None, None]
-    assert diagnostics.split_r_hat(agreeing) == 1.0
-    assert diagnostics.split_r_hat(differing) == np.inf
-    assert diagnostics.chain_ess(agreeing) == 30
+def test_the_description_in_a_file_is_json_for_every_parser(tmp_path: Path) -> None:
+    diagnostics = Diagnostics(pareto_k=-np.inf, ess=np.nan, r_hat=np.inf, extra={"elbo": -np.inf})
+    Posterior(np.zeros((3, 2, 2)), ("a", "b"), log_evidence=np.nan, diagnosis=diagnostics).save(
+        tmp_path / "p.npz"
+    )
+    meta = str(read_npz(tmp_path / "p.npz", max_bytes=1 << 20)["meta"])
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    read = json.loads(meta, parse_constant=refuse)
+    assert read["diagnostics"]["pareto_k"] == "-Infinity"
+    assert read["extra"]["elbo"] == "-Infinity"
+    loaded = Posterior.load(tmp_path / "p.npz")
+    assert (loaded.diagnosis.pareto_k, loaded.diagnosis.ess, loaded.log_evidence) == (-np.inf, None, None)
 
 
-@pytest.mark.parametrize("drift", [0.0, 1e-13])
-def test_rounding_is_no_disagreement(drift: float) -> None:
-    rng = np.random.default_rng(9)
-    values = -rng.uniform(10, 5000, size=200)  # log scores
-    equal = np.broadcast_to(values, (64, 100, 200)) * (1 + drift * rng.normal(size=(64, 100, 200)))
-    assert (diagnostics.split_r_hat(equal) == 1.0).all()
-    assert (diagnostics.chain_ess(equal) == 6400).all()
-    differing = equal + 1e-3 * np.arange(64)[:, None, None]
-    assert (diagnostics.split_r_hat(differing) > 1e3).all()
-
-
-def test_the_effective_size_of_an_autoregressive_chain() -> None:
-    rng = np.random.default_rng(4)
-    noise, chain = rng.normal(size=(4, 8000)), np.zeros((4, 8000))
-    for t in range(1, 8000):
-        chain[:, t] = 0.8 * chain[:, t - 1] + noise[:, t]
-    expected = 4 * 8000 * (1 - 0.8) / (1 + 0.8)
-    assert diagnostics.chain_ess(chain[:, :, None])[0] == pytest.approx(expected, rel=0.15)
-
-
-def test_flat_weights_are_told_in_words():
-    verdict = diagnostics.importance_verdict(diagnostics.importance_summary(np.zeros(100)))
-    assert verdict["verdict"] == "trusted"
-    assert "weights without a tail" in verdict["explanation"]
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mc3", {"verdict": "not converged", "effective_samples": 56.742556917688255, "iterations": 2200}),
+        ("order-gflownet", {"verdict": "trusted", "pareto_k": -np.inf, "ess": 0.9999998949069544}),
+    ],
+)
+def test_files_of_version_0_2_are_read(name: str, expected: dict) -> None:
+    posterior = Posterior.load(FILES / f"version-0.2-{name}.npz")
+    assert posterior.method == name
+    for key, value in expected.items():
+        assert getattr(posterior.diagnosis, key) == value
+    assert posterior.edge_errors().shape == (3, 3)
+    assert posterior.edge_errors()[0, 1] > 0
+    note = "3 variables taken as continuous, standardised (ddof = 1): x, y, z."
+    assert posterior.diagnosis.notes == (note,)
+    if name == "mc3":
+        assert posterior.diagnosis.acceptance["reverse"] == pytest.approx(0.6456641766807405, abs=1e-15)
+        assert posterior.diagnosis.score_traces.shape == (4, 20)
+        assert posterior.diagnosis.extra == {"num_chains": 4}
+    else:
+        assert posterior.diagnosis.raw_edge_probabilities[0, 1] == pytest.approx(0.35418936, abs=1e-8)
+        assert posterior.diagnosis.extra == {"weighted_orders": 32768, "dead_ends": 0}

@@ -13,6 +13,7 @@ import pytest
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.posterior import archive
 from gflowdag.posterior.archive import write_posterior
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import atomic_write
 
@@ -31,7 +32,7 @@ def posterior() -> Posterior:
         log_scores=np.array([-5.0, -3.0, -3.0, -3.0]),
         log_evidence=-2.5,
         log_evidence_error=0.1,
-        details={"verdict": "trusted", "explanation": "Because.", "ess": 0.8},
+        diagnosis=Diagnostics(verdict="trusted", explanation="Because.", ess=0.8),
     )
 
 
@@ -81,13 +82,13 @@ _CHANCES = np.array([0.4, 0.2, 0.3, 0.1])
 
 def _marginals_known(rng: np.random.Generator) -> Posterior:
     known = np.tensordot(_CHANCES, _DRAWN, axes=1)
-    return replace(_plain(rng), marginals=known, details={"verdict": "exact"})
+    return replace(_plain(rng), marginals=known, diagnosis=Diagnostics(verdict="exact"))
 
 
 def _marginals_of_more_draws(rng: np.random.Generator) -> Posterior:
     more = Posterior(_DRAWN[rng.choice(4, 800, p=_CHANCES)], "abc")
-    errors = {"edge_errors": more.edge_errors()}
-    return Posterior(more.samples[:200], "abc", marginals=more.samples.mean(axis=0), details=errors)
+    errors = Diagnostics(edge_errors=more.edge_errors())
+    return Posterior(more.samples[:200], "abc", marginals=more.samples.mean(axis=0), diagnosis=errors)
 
 
 def _plain(rng: np.random.Generator) -> Posterior:
@@ -223,7 +224,9 @@ def test_saving_and_loading_loses_nothing(posterior: Posterior, tmp_path) -> Non
 
 def test_exact_marginals_survive_the_file(tmp_path) -> None:
     marginals = np.array([[0, 0.25], [0.5, 0]])
-    post = Posterior(np.zeros((2, 2, 2), bool), ("x", "y"), marginals=marginals, details={"verdict": "exact"})
+    post = Posterior(
+        np.zeros((2, 2, 2), bool), ("x", "y"), marginals=marginals, diagnosis=Diagnostics(verdict="exact")
+    )
     post.save(tmp_path / "p.npz")
     again = Posterior.load(tmp_path / "p.npz")
     np.testing.assert_array_equal(again.edge_probabilities().to_numpy(), marginals)

@@ -380,5 +380,5 @@ def _summary(posterior: Posterior) -> dict[str, Any]:
         "log_evidence": posterior.log_evidence,
         "log_evidence_error": posterior.log_evidence_error,
         "edges": posterior.edge_table().to_dict(orient="records"),
-        "diagnostics": posterior.diagnostics(),
+        "diagnostics": dict(posterior.diagnostics()),
     }

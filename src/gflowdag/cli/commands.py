@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -219,7 +218,7 @@ def rewrite_report(run: Path, to: Path | None) -> Path:
         facts |= {"config": runs.read_config(folder), "manifest": runs.read_manifest(folder)}
         facts |= _table_of(facts["config"])
         if isinstance(timings := facts["manifest"].get("timings"), dict):
-            posterior = replace(posterior, details={**posterior.details, **timings})
+            posterior = posterior.with_diagnostics(**timings)
     return posterior.report(to or folder / runs.REPORT, **facts)
 
 

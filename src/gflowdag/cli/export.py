@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior.posterior import ROUNDING, Posterior
 from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.strict_json import dumps
 
 
 def answer(posterior: Posterior, question: str, source: str, target: str | None) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def export_text(posterior: Posterior, format: str, threshold: float) -> str:
         return pd.DataFrame(edges, columns=["source", "target", "probability"]).to_csv(index=False)
     if format == "json":
         rows = [{"source": a, "target": b, "probability": p} for a, b, p in edges]
-        return json.dumps({"names": posterior.names, "edges": rows}, ensure_ascii=False, indent=2) + "\n"
+        return dumps({"names": posterior.names, "edges": rows}, indent=2) + "\n"
     if format == "graphml":
         import networkx as nx
 

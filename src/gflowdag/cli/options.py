@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,6 +113,6 @@ def make_console() -> Console:
 
 def print_json(content: Any) -> None:
     """Print anything that a file of ours may hold."""
-    from gflowdag.runtime.files import plain
+    from gflowdag.runtime.strict_json import dumps
 
-    print(json.dumps(content, default=plain, ensure_ascii=False, indent=2))
+    print(dumps(content, indent=2))

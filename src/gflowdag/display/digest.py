@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from gflowdag.display.truncate import short_names
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import ROUNDING, Posterior
 from gflowdag.runtime.messages import counted
 
@@ -31,7 +32,7 @@ class Digest(NamedTuple):
 
 def is_vouched_for(posterior: Posterior) -> bool:
     """Whether conclusions may be drawn: the verdict is `exact` or `trusted`."""
-    return posterior.diagnostics()["verdict"] in ("exact", "trusted")
+    return posterior.diagnosis.is_vouched_for
 
 
 def digest(
@@ -45,22 +46,22 @@ def digest(
         max_rows: the most edges to list.
         name_width: columns that the name of a variable may take.
     """
-    facts = posterior.diagnostics()
-    verdict = str(facts["verdict"])
+    found = posterior.diagnosis
+    verdict = found.verdict
     method = [] if posterior.method == verdict else [posterior.method]
     graphs = f"{counted(posterior.num_samples, 'graph')} drawn"
     size = [*method, counted(posterior.num_variables, "variable"), graphs]
-    figures = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
+    values = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
     pairs = _likely_pairs(posterior, max_rows)
     label = dict(zip(posterior.names, short_names(posterior.names, name_width), strict=True))
     return Digest(
         verdict,
         " · ".join(size),
-        str(facts["explanation"]),
-        tuple(_notes(facts)),
+        found.explanation,
+        tuple(_notes(found)),
         _evidence(posterior),
-        ("edge", *("± error" if name == "error" else name for name in figures)),
-        tuple((_edge(pair, label), *(f"{pair[name]:.3f}" for name in figures)) for pair in pairs),
+        ("edge", *("± error" if name == "error" else name for name in values)),
+        tuple((_edge(pair, label), *(f"{pair[name]:.3f}" for name in values)) for pair in pairs),
         _closing(posterior, len(pairs), rest),
     )
 
@@ -100,7 +101,6 @@ def _closing(posterior: Posterior, num_shown: int, rest: str) -> str:
     return sentence
 
 
-def _notes(facts: dict[str, Any]) -> list[str]:
-    is_news = facts.get("chosen") and facts["verdict"] != "exact"
-    chosen = [f"Method chosen: {facts['chosen']}."] if is_news else []
-    return chosen + [str(note) for note in facts.get("notes", ())]
+def _notes(found: Diagnostics) -> list[str]:
+    is_news = found.chosen and found.verdict != "exact"
+    return ([f"Method chosen: {found.chosen}."] if is_news else []) + list(found.notes)

@@ -44,11 +44,12 @@ class Deciding(NamedTuple):
 
 def find_deciding(posterior: Posterior, config: Mapping[str, Any], data: Dataset | None) -> Deciding:
     """What is known of a posterior: by its table, else by itself, else by the settings of its run."""
-    details = posterior.details
-    interventions = bool(details.get("interventional")) or (data is not None and data.intervened is not None)
+    interventions = bool(posterior.diagnosis.interventional) or (
+        data is not None and data.intervened is not None
+    )
     if data is not None and data.knowledge is not None:
         constraints = data.knowledge.resolve(posterior.names)
         binds = constraints.rules_out_graphs
         return Deciding(interventions, binds, constraints if binds else None)
-    told = details.get("knowledge") or (data is None and config.get("knowledge"))
+    told = posterior.diagnosis.knowledge or (data is None and config.get("knowledge"))
     return Deciding(interventions, bool(told), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ import numpy as np
 from gflowdag.data import Knowledge
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.exact import ExactPosterior
+from gflowdag.posterior.importance import MAXIMAL_PARETO_K
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices
 from gflowdag.runtime.progress import Progress, begin_phase
@@ -19,9 +19,7 @@ from gflowdag.score import Score
 
 Method = TypeVar("Method", bound=StructureLearner)
 
-# An order GFlowNet below this effective sample size, or above this Pareto k, hands over to order MCMC.
-MINIMAL_ESS = 0.05
-MAXIMAL_PARETO_K = 0.7
+HANDOVER_ESS = 0.05  # an order GFlowNet below this effective sample size hands over to order MCMC
 
 
 class AutoPosterior(StructureLearner):
@@ -91,13 +89,15 @@ class AutoPosterior(StructureLearner):
         from gflowdag.estimators.order_mcmc import OrderMCMC
 
         learnt = self._with_my_parameters(OrderGFlowNet)._infer(score, seed, progress)
-        figures = learnt.diagnostics()
-        if figures["ess"] < MINIMAL_ESS or figures["pareto_k"] > MAXIMAL_PARETO_K:
+        ess, k = learnt.diagnosis.ess, learnt.diagnosis.pareto_k
+        assert ess is not None
+        assert k is not None
+        if ess < HANDOVER_ESS or k > MAXIMAL_PARETO_K:
             reason = (
                 "the order GFlowNet's weights do not vouch for it (effective sample size "
-                f"{figures['ess']:.1%}, Pareto k {figures['pareto_k']:.2f})"
+                f"{ess:.1%}, Pareto k {k:.2f})"
             )
-        elif figures["verdict"] == "not converged":
+        elif learnt.diagnosis.verdict == "not converged":
             reason = "the order GFlowNet has not converged, whatever its weights say"
         else:
             return _chosen(learnt, f"{d} variables are too many for the exact posterior")
@@ -113,5 +113,4 @@ class AutoPosterior(StructureLearner):
 
 
 def _chosen(posterior: Posterior, reason: str) -> Posterior:
-    details = {**posterior.details, "chosen": f"{posterior.method}: {reason}"}
-    return replace(posterior, details=details)
+    return posterior.with_diagnostics(chosen=f"{posterior.method}: {reason}")

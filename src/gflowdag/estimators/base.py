@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -84,12 +83,12 @@ class StructureLearner(BaseEstimator):
         started = time.perf_counter()
         with progress_bar(self.method, enabled=self.verbose) as progress:
             posterior = self._infer(score, seed, progress)
-        figures = {"seconds": time.perf_counter() - started, "notes": list(data.notes)}
-        if data.intervened is not None:
-            figures["interventional"] = True
-        if score.constraints.rules_out_graphs:
-            figures["knowledge"] = True
-        self.posterior_ = replace(posterior, details={**posterior.details, **figures})
+        self.posterior_ = posterior.with_diagnostics(
+            seconds=time.perf_counter() - started,
+            notes=data.notes,
+            interventional=True if data.intervened is not None else None,
+            knowledge=True if score.constraints.rules_out_graphs else None,
+        )
         self.score_ = score
         self.n_features_in_ = data.num_variables
         self.feature_names_in_ = np.array(data.names, dtype=object)

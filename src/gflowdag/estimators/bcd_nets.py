@@ -13,6 +13,7 @@ from gflowdag.data import Constraints, Knowledge
 from gflowdag.errors import DataError, KnowledgeError, TrainingError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import graph_keys
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -123,18 +124,20 @@ def bcd_posterior(score: Score, weights: np.ndarray, bounds: np.ndarray, thresho
         names=score.names,
         method="bcd-nets",
         log_scores=score.log_score(samples),
-        details={
-            "verdict": "unverified",
-            "explanation": (
+        diagnosis=Diagnostics(
+            "unverified",
+            (
                 "BCD Nets maximise a lower bound under a model of their own (horseshoe prior on the weights, "
                 f"edges above {threshold:g}); nothing measures how close that is to the posterior of the "
                 "score, and the structure prior is not used."
             ),
-            "elbo": float(bounds[-1]),
-            "elbo_gain": float(bounds[-1] - bounds[-2]) if len(bounds) > 1 else None,
-            "num_distinct": len(np.unique(graph_keys(samples))),
-            "threshold": threshold,
-        },
+            extra={
+                "elbo": float(bounds[-1]),
+                "elbo_gain": float(bounds[-1] - bounds[-2]) if len(bounds) > 1 else None,
+                "num_distinct": len(np.unique(graph_keys(samples))),
+                "threshold": threshold,
+            },
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from gflowdag.baselines import bootstrap, pc
 from gflowdag.baselines.causal_learn import import_causal_learn
 from gflowdag.errors import GFlowDAGError, KnowledgeError
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -68,10 +69,10 @@ class _Bootstrap(StructureLearner):
             method=self.method,
             log_scores=score.log_score(dags[kept]),
             marginals=dags[~crowded].mean(axis=0),
-            details=self._account(found, int(forced.sum()), int(crowded.sum())),
+            diagnosis=self._account(found, int(forced.sum()), int(crowded.sum())),
         )
 
-    def _account(self, found: bootstrap.Resampled, num_forced: int, num_crowded: int) -> dict[str, Any]:
+    def _account(self, found: bootstrap.Resampled, num_forced: int, num_crowded: int) -> Diagnostics:
         sentences = [
             "The bootstrap measures how stable the search is under resampling; it is no posterior, and uses "
             "neither the score nor the structure prior."
@@ -86,15 +87,14 @@ class _Bootstrap(StructureLearner):
             )
         if num_crowded:
             sentences.append(f"{num_crowded} sampled graphs exceeded max_parents and are left out.")
-        return {
-            "verdict": "unverified",
-            "explanation": " ".join(sentences),
+        counts = {
             "num_bootstraps": self.num_bootstraps,
             "num_failures": len(found.failures),
             "failures": sorted(set(found.failures))[:10],
             "num_conflicts": num_forced,
             "num_exceeding_max_parents": num_crowded,
         }
+        return Diagnostics("unverified", " ".join(sentences), extra=counts)
 
 
 class BootstrapGES(_Bootstrap):

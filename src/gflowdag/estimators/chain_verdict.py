@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from gflowdag.posterior.diagnostics import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
+from gflowdag.posterior.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
+from gflowdag.posterior.diagnostics import Diagnostics
 
 _SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a posterior
 
 
-def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[Diagnostics, np.ndarray]:
     """Judge chains by split R-hat and effective sample size of every edge and of the score.
 
     Args:
@@ -19,8 +18,7 @@ def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str,
         log_scores: score traces, float64 [chains, draws].
 
     Returns:
-        `verdict`, `explanation`, `r_hat`, `ess`, `effective_samples` and `score_traces` for the diagnostics,
-        and the effective number of samples behind each edge, float64 [d, d].
+        The diagnostics, and the effective number of samples behind each edge, float64 [d, d].
     """
     # One source at a time: all d² traces at once would be gigabytes in double precision.
     r_hat = np.array([split_r_hat(graphs[:, :, source]) for source in range(graphs.shape[2])])
@@ -34,15 +32,15 @@ def chain_verdict(graphs: np.ndarray, log_scores: np.ndarray) -> tuple[dict[str,
         f"needed) and the smallest effective sample size {fewest:.0f} "
         f"({MINIMAL_EFFECTIVE_SAMPLES} or more){advice}"
     )
-    figures = {
-        "verdict": "trusted" if trusted else "not converged",
-        "explanation": explanation,
-        "r_hat": worst,
-        "ess": min(fewest / log_scores.size, 1.0),
-        "effective_samples": fewest,
-        "score_traces": _shown(log_scores),
-    }
-    return figures, ess
+    diagnostics = Diagnostics(
+        "trusted" if trusted else "not converged",
+        explanation,
+        r_hat=worst,
+        ess=min(fewest / log_scores.size, 1.0),
+        effective_samples=fewest,
+        score_traces=_shown(log_scores),
+    )
+    return diagnostics, ess
 
 
 def _shown(traces: np.ndarray) -> np.ndarray:

@@ -59,7 +59,7 @@ def compare(
         except GFlowDAGError as error:
             failures[name] = str(error)
     _check_same_variables(posteriors)
-    exact = [post for post in posteriors.values() if post.diagnostics()["verdict"] == "exact"]
+    exact = [post for post in posteriors.values() if post.diagnosis.verdict == "exact"]
     estimators = [method for method in methods.values() if isinstance(method, StructureLearner)]
     reference = exact[0] if exact else _reference(estimators, data, interventions)
     return Comparison(posteriors, truth, reference, failures)

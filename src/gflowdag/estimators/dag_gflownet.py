@@ -31,7 +31,7 @@ from gflowdag.gflownet.objectives import OBJECTIVES
 from gflowdag.gflownet.paper_learner import PaperLearner
 from gflowdag.gflownet.rollout import Samples, sample_dags
 from gflowdag.gflownet.trainer import Options, train
-from gflowdag.posterior.diagnostics import importance_summary, importance_verdict
+from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
 from gflowdag.runtime.progress import Progress, begin_phase, silent
@@ -197,8 +197,10 @@ class DAGGFlowNet(StructureLearner):
         # Another seed than that of the chains that the policy may have learnt from.
         witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
-        figures = {"preset": self.preset, "iterations": iterations, "draws": self.draws}
-        return replace(posterior, details={**posterior.details, **figures})
+        return posterior.with_diagnostics(
+            iterations=iterations,
+            extra={**posterior.diagnosis.extra, "preset": self.preset, "draws": self.draws},
+        )
 
     def _settings(self) -> list[Any]:
         """What decides about training, beside the data and its length."""
@@ -277,7 +279,7 @@ class DAGGFlowNet(StructureLearner):
 def weighted_posterior(score: Score, samples: Samples, num_samples: int, witnesses: np.ndarray) -> Posterior:
     """The posterior behind sampled trajectories.
 
-    Raw and weighted edge marginals are both in the details. The weights are used where they vouch for
+    Raw and weighted edge marginals are both in the diagnostics. The weights are used where they vouch for
     themselves; otherwise the samples count alike and the verdict says so.
 
     Args:
@@ -293,21 +295,11 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
     summary = importance_summary(log_weights)
     raw = graphs.mean(axis=0)
     weighted = np.tensordot(softmax(log_weights), graphs, axes=1)
-    unseen = unseen_share(log_weights, witnesses) if len(witnesses) else 0.0
-    verdict = heard(importance_verdict(summary), unseen)
-    if verdict["verdict"] != "trusted":
+    unseen = unseen_share(log_weights, witnesses) if len(witnesses) else None
+    diagnostics = heard(importance_diagnostics(summary), unseen)
+    if diagnostics.verdict != "trusted":
         log_weights = np.zeros_like(log_weights)
     drawn = Posterior(graphs, score.names, log_weights=log_weights)
-    details = {
-        **verdict,
-        "ess": summary["ess"],
-        "pareto_k": summary["pareto_k"],
-        "unseen_share": unseen if len(witnesses) else None,
-        "edge_errors": drawn.edge_errors(),
-        "raw_edge_probabilities": raw,
-        "weighted_edge_probabilities": weighted,
-        "mean_edges": float(graphs.sum(axis=(1, 2)).mean()),
-    }
     return Posterior(
         samples=graphs[:num_samples],
         names=score.names,
@@ -315,7 +307,13 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
         log_weights=log_weights[:num_samples],
         log_scores=log_scores[:num_samples],
         marginals=drawn.edge_probabilities().to_numpy(),
-        log_evidence=summary["log_evidence"],
-        log_evidence_error=summary["log_evidence_error"],
-        details=details,
+        log_evidence=summary.log_evidence,
+        log_evidence_error=summary.log_evidence_error,
+        diagnosis=replace(
+            diagnostics,
+            edge_errors=drawn.edge_errors(),
+            raw_edge_probabilities=raw,
+            weighted_edge_probabilities=weighted,
+            extra={"mean_edges": float(graphs.sum(axis=(1, 2)).mean())},
+        ),
     )

@@ -15,6 +15,7 @@ from gflowdag.errors import GFlowDAGError, TrainingError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import is_acyclic
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -148,20 +149,22 @@ def dibs_posterior(
         method="dibs",
         log_scores=log_scores[index],
         marginals=np.tensordot(masses, graphs, axes=1),
-        details={
-            "verdict": "unverified",
-            "explanation": (
+        diagnosis=Diagnostics(
+            "unverified",
+            (
                 f"DiBS cannot tell how close its {len(particles)} particles are to the posterior. "
                 f"{num_cyclic} ended in cyclic graphs and {num_breaking} broke the prior knowledge; "
                 "they are left out."
             ),
-            "num_particles": len(particles),
-            "num_cyclic": num_cyclic,
-            "cyclic_fraction": num_cyclic / len(particles),
-            "num_breaking_knowledge": num_breaking,
-            "num_distinct": int(allowed.sum()),
-            "weighting": weighting,
-        },
+            extra={
+                "num_particles": len(particles),
+                "num_cyclic": num_cyclic,
+                "cyclic_fraction": num_cyclic / len(particles),
+                "num_breaking_knowledge": num_breaking,
+                "num_distinct": int(allowed.sum()),
+                "weighting": weighting,
+            },
+        ),
     )
 
 

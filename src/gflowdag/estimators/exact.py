@@ -10,6 +10,7 @@ from gflowdag import exact
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.graph.bits import compress, parent_masks
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted
 from gflowdag.runtime.progress import Progress
@@ -79,12 +80,11 @@ class ExactPosterior(StructureLearner):
             best_graph=best,
             log_evidence=answer.log_evidence,
             log_evidence_error=0.0,
-            details={
-                "verdict": "exact",
-                "explanation": f"All DAGs on {counted(d, 'variable')} were summed; "
-                "the samples are independent draws.",
-                "ess": 1.0,
-                "best_log_score": best_log_score,
-                "rounding": answer.discrepancy,
-            },
+            diagnosis=Diagnostics(
+                "exact",
+                f"All DAGs on {counted(d, 'variable')} were summed; the samples are independent draws.",
+                ess=1.0,
+                best_log_score=best_log_score,
+                extra={"rounding": answer.discrepancy},
+            ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gflowdag.baselines import gadget
 from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -98,12 +100,12 @@ class Gadget(StructureLearner):
         )
         graphs = np.stack([run.graphs for run in runs])  # [runs, draws, d, d]
         log_scores = np.stack([run.log_scores for run in runs])
-        figures, edge_ess = chain_verdict(graphs, log_scores)
+        diagnostics, edge_ess = chain_verdict(graphs, log_scores)
         d = score.num_variables
-        return self._posterior(score, graphs.reshape(-1, d, d), figures, edge_ess, seed)
+        return self._posterior(score, graphs.reshape(-1, d, d), diagnostics, edge_ess, seed)
 
     def _posterior(
-        self, score: Score, graphs: np.ndarray, figures: dict[str, Any], edge_ess: np.ndarray, seed: int
+        self, score: Score, graphs: np.ndarray, diagnostics: Diagnostics, edge_ess: np.ndarray, seed: int
     ) -> Posterior:
         log_scores = score.log_score(graphs)
         legal = np.isfinite(log_scores)
@@ -112,7 +114,7 @@ class Gadget(StructureLearner):
                 "Gadget found no graph that the knowledge allows: raise num_candidates or burn_in"
             )
         d = score.num_variables
-        explanation, verdict = figures["explanation"], figures["verdict"]
+        explanation, verdict = diagnostics.explanation, diagnostics.verdict
         if self.num_candidates < d - 1:
             verdict = "unverified" if verdict == "trusted" else verdict
             explanation += (
@@ -131,14 +133,16 @@ class Gadget(StructureLearner):
             log_scores=log_scores[kept],
             marginals=marginals,
             best_graph=graphs[np.argmax(log_scores)],
-            details={
-                **figures,
-                "verdict": verdict if legal.all() else "not converged",
-                "explanation": explanation,
-                "sampled_prior": type(score.prior).__name__,
-                "num_against_knowledge": int((~legal).sum()),
-                "num_candidates": min(self.num_candidates, d - 1),
-                "iterations": self.burn_in + self.num_steps,
-                "edge_errors": np.sqrt(marginals * (1 - marginals) / edge_ess),
-            },
+            diagnosis=replace(
+                diagnostics,
+                verdict=verdict if legal.all() else "not converged",
+                explanation=explanation,
+                iterations=self.burn_in + self.num_steps,
+                edge_errors=np.sqrt(marginals * (1 - marginals) / edge_ess),
+                extra={
+                    "sampled_prior": type(score.prior).__name__,
+                    "num_against_knowledge": int((~legal).sum()),
+                    "num_candidates": min(self.num_candidates, d - 1),
+                },
+            ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class MC3(StructureLearner):
             progress=progress,
         )
         graphs, log_scores = chains.graphs().swapaxes(0, 1), chains.log_scores.T  # [C, T, ...]
-        figures, edge_ess = chain_verdict(graphs, log_scores)
+        diagnostics, edge_ess = chain_verdict(graphs, log_scores)
         d = score.num_variables
         graphs, log_scores = graphs.reshape(-1, d, d), log_scores.ravel()
         kept = np.random.default_rng(seed).choice(
@@ -103,13 +104,13 @@ class MC3(StructureLearner):
             log_scores=log_scores[kept],
             marginals=marginals,
             best_graph=graphs[np.argmax(log_scores)],
-            details={
-                **figures,
-                "acceptance": chains.acceptance(),
-                "num_chains": num_chains,
-                "iterations": self.burn_in + self.num_steps,
-                "edge_errors": np.sqrt(marginals * (1 - marginals) / edge_ess),
-            },
+            diagnosis=replace(
+                diagnostics,
+                acceptance=chains.acceptance(),
+                iterations=self.burn_in + self.num_steps,
+                edge_errors=np.sqrt(marginals * (1 - marginals) / edge_ess),
+                extra={"num_chains": num_chains},
+            ),
         )
 
 

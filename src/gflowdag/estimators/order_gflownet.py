@@ -27,7 +27,7 @@ from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.potentials import schur_potential, symmetric_potential
 from gflowdag.orders.problem import OrderProblem, mean_edge_probabilities, order_problem
-from gflowdag.posterior.diagnostics import importance_summary, importance_verdict
+from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
 from gflowdag.runtime.progress import Progress, begin_phase
@@ -176,8 +176,7 @@ class OrderGFlowNet(StructureLearner):
             witnesses=_testimony(space, trained.params, witnesses),
         )
         phases.done("graphs and marginals")
-        figures = {"iterations": trained.iterations, "phases": phases.seconds}
-        return replace(posterior, details={**posterior.details, **figures})
+        return posterior.with_diagnostics(iterations=trained.iterations, phases=phases.seconds)
 
     def _chains(
         self, problem: OrderProblem, key: jax.Array, progress: Progress
@@ -266,8 +265,8 @@ def weighted_posterior(
         witnesses: float64 [m], log ratios of orders that it did not draw; may be empty.
     """
     summary = importance_summary(log_ratio)
-    unseen = unseen_share(log_ratio, witnesses) if len(witnesses) else 0.0
-    verdict = heard(importance_verdict(summary), unseen)
+    unseen = unseen_share(log_ratio, witnesses) if len(witnesses) else None
+    diagnostics = heard(importance_diagnostics(summary), unseen)
     alive = np.isfinite(log_ratio)
     own = alive & from_policy
     importance = np.stack([np.exp(log_ratio - logsumexp(log_ratio)), own / own.sum()])
@@ -281,17 +280,12 @@ def weighted_posterior(
         log_weights=log_ratio[chosen],
         log_scores=score.log_score(samples),
         marginals=marginals,
-        log_evidence=summary["log_evidence"],
-        log_evidence_error=summary["log_evidence_error"],
-        details={
-            **restricted_verdict(verdict, problem),
-            "ess": summary["ess"],
-            "pareto_k": summary["pareto_k"],
-            "edge_errors": errors,
-            "raw_edge_probabilities": raw,
-            "weighted_orders": len(orders),
-            "dead_ends": int((~alive).sum()),
-            "unseen_share": unseen if len(witnesses) else None,
-            "lost_mass": problem.table.lost_mass,
-        },
+        log_evidence=summary.log_evidence,
+        log_evidence_error=summary.log_evidence_error,
+        diagnosis=replace(
+            restricted_verdict(diagnostics, problem),
+            edge_errors=errors,
+            raw_edge_probabilities=raw,
+            extra={"weighted_orders": len(orders), "dead_ends": int((~alive).sum())},
+        ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -103,7 +105,7 @@ class OrderMCMC(StructureLearner):
         flat = chains.orders.reshape(-1, score.num_variables)
         edges = edge_probabilities_of_orders(problem, flat)
         edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
-        verdict, errors = mixing(edges, chains.log_weights)
+        diagnostics, errors = mixing(edges, chains.log_weights)
         rng = np.random.default_rng(seed)
         chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
         samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
@@ -113,18 +115,16 @@ class OrderMCMC(StructureLearner):
             method=self.method,
             log_scores=score.log_score(samples),
             marginals=edges.mean(axis=(0, 1)),
-            details={
-                **verdict,
-                **restricted_verdict(verdict, problem),
-                "edge_errors": errors,
-                "acceptance": chains.acceptance(),
-                "iterations": self.iterations,
-                "lost_mass": problem.table.lost_mass,
-            },
+            diagnosis=replace(
+                restricted_verdict(diagnostics, problem),
+                edge_errors=errors,
+                acceptance=chains.acceptance(),
+                iterations=self.iterations,
+            ),
         )
 
 
-def mixing(edges: np.ndarray, log_weights: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+def mixing(edges: np.ndarray, log_weights: np.ndarray) -> tuple[Diagnostics, np.ndarray]:
     """Verdict on chains of orders, and the Monte-Carlo error of each mean edge probability.
 
     Args:
@@ -132,11 +132,11 @@ def mixing(edges: np.ndarray, log_weights: np.ndarray) -> tuple[dict[str, Any], 
         log_weights: of the orders, float64 [chains, draws].
 
     Returns:
-        Figures for the diagnostics, and float64 [d, d].
+        The diagnostics, and the errors, float64 [d, d].
     """
     spread = edges.std(axis=(0, 1))
     # Edges that every order gives nearly the same probability have R-hats without meaning.
     moving = np.where(spread > _MOVING, edges, 0.0)
-    figures, effective = chain_verdict(moving, log_weights)
-    fewest = figures["effective_samples"]
-    return figures, spread / np.sqrt(np.where(spread > _MOVING, effective, fewest))
+    diagnostics, effective = chain_verdict(moving, log_weights)
+    fewest = diagnostics.effective_samples or 0.0
+    return diagnostics, spread / np.sqrt(np.where(spread > _MOVING, effective, fewest))

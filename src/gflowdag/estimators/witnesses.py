@@ -8,6 +8,8 @@ that the policy has seen in its own samples, there is a part of the posterior th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from gflowdag.estimators.order_mcmc import OrderMCMC
 from gflowdag.gflownet.edges import EdgeSpace, Policy
 from gflowdag.gflownet.retrace import retrace
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score import Score
@@ -57,13 +60,15 @@ def unseen_share(own: NDArray[np.float64], witnesses: NDArray[np.float64]) -> fl
     return float((witnesses > own.max() + _BEYOND).mean())
 
 
-def heard(verdict: dict[str, str], unseen: float) -> dict[str, str]:
-    """`verdict` and `explanation` after the witnesses were heard."""
-    if unseen <= _TOLERATED:
-        return verdict
-    return {
-        "verdict": "not converged",
-        "explanation": f"{unseen:.0%} of the graphs that Markov chains over orders visit are all but unknown "
+def heard(diagnostics: Diagnostics, unseen: float | None) -> Diagnostics:
+    """Lower the verdict if held-out graphs are unknown to the policy; None where there were none."""
+    diagnostics = replace(diagnostics, unseen_share=unseen)
+    if unseen is None or unseen <= _TOLERATED:
+        return diagnostics
+    return replace(
+        diagnostics,
+        verdict="not converged",
+        explanation=f"{unseen:.0%} of the graphs that Markov chains over orders visit are all but unknown "
         "to the policy: it has settled on a part of the posterior, or the chains have strayed. "
         "Train longer or use another method.",
-    }
+    )

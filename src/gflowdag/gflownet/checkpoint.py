@@ -15,6 +15,7 @@ from gflowdag.errors import FileFormatError, TrainingError
 from gflowdag.runtime.devices import place
 from gflowdag.runtime.files import atomic_write, file_size, read_npz, write_error
 from gflowdag.runtime.processes import is_leader
+from gflowdag.runtime.strict_json import dumps
 
 SCHEMA = 1
 CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"
@@ -73,7 +74,7 @@ def append_metrics(folder: str | Path, row: dict[str, float]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row) + "\n")
+            stream.write(dumps(row) + "\n")
     except OSError as error:
         raise write_error(path, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,36 @@ import numpy as np
 
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.graph.closure import is_acyclic
+from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.files import plain, read_npz, write_npz
+from gflowdag.runtime.files import read_npz, write_npz
 from gflowdag.runtime.messages import CONTROL_CHARACTER
+from gflowdag.runtime.strict_json import dumps, read_number
 
-SCHEMA = 1
+SCHEMA = 2
+VERSION_0_2 = 1  # its files are read too: all diagnostics were in one JSON dictionary, arrays as lists
 MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zip bomb
 TIMINGS = ("seconds", "phases")  # not stored: the same seed is to give the same bytes
 _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
-_MATRICES = ("edge_errors", "raw_edge_probabilities")  # diagnostics that are [d, d]
-_NUMBERS = ("ess", "pareto_k", "r_hat", "effective_samples", "iterations", "best_log_score")
+_TEXTS = ("verdict", "explanation", "chosen")
+_FLAGS = ("interventional", "knowledge")
+_NUMBERS = (
+    "iterations",
+    "ess",
+    "pareto_k",
+    "r_hat",
+    "effective_samples",
+    "independent_samples",
+    "unseen_share",
+    "best_log_score",
+)
+_ARRAYS = {  # diagnostics that are members of their own, and their shapes for d variables; None: any size
+    "edge_errors": ("d", "d"),
+    "raw_edge_probabilities": ("d", "d"),
+    "weighted_edge_probabilities": ("d", "d"),
+    "lost_mass": ("d",),
+    "score_traces": (None, None),
+}
 _GRAPHS_AT_ONCE = 4096  # whose transitive closure is in memory
 
 
@@ -27,21 +48,23 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
     """Write `posterior` to `path`; see `read_posterior` for the members. Timings are left out."""
     if not all(map(_are_dags, _in_parts(posterior.samples))):
         raise GFlowDAGError("a posterior is about acyclic graphs, and some of its samples have cycles")
-    diagnostics = {name: value for name, value in posterior.diagnostics().items() if name not in TIMINGS}
+    diagnosis = posterior.diagnosis
+    stored = DIAGNOSTIC_NAMES - {*TIMINGS, *_ARRAYS}
     meta = {
         "schema": SCHEMA,
         "method": posterior.method,
         "log_evidence": posterior.log_evidence,
         "log_evidence_error": posterior.log_evidence_error,
         "marginals_given": posterior.marginals is not None,
-        "diagnostics": diagnostics,
+        "diagnostics": {name: value for name, value in diagnosis.items() if name in stored},
+        "extra": diagnosis.extra,
     }
     arrays = {
         "adjacency": posterior.samples.astype(np.uint8),
         "log_weights": posterior.log_weights,
         "names": np.array(posterior.names, dtype=np.str_),
         "edge_probabilities": posterior.edge_probabilities().to_numpy(dtype=np.float64),
-        "meta": np.array(json.dumps(meta, default=plain, ensure_ascii=False)),
+        "meta": np.array(dumps(meta)),
     }
     if posterior.log_scores is not None:
         arrays["log_scores"] = np.asarray(posterior.log_scores, dtype=np.float64)
@@ -49,6 +72,9 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
         arrays["path_probabilities"] = np.asarray(posterior.path_marginals, dtype=np.float64)
     if posterior.best_graph is not None:
         arrays["best_graph"] = np.asarray(posterior.best_graph, dtype=np.uint8)
+    for name in _ARRAYS:
+        if (values := getattr(diagnosis, name)) is not None:
+            arrays[name] = np.asarray(values, dtype=np.float64)
     write_npz(path, arrays)
 
 
@@ -56,8 +82,9 @@ def read_posterior(path: str | Path) -> Posterior:
     """Read a posterior, or say why the file cannot be one.
 
     Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
-    (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n] and
-    `path_probabilities` and `best_graph` [d, d].
+    (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n],
+    `path_probabilities` and `best_graph` [d, d], and the diagnostics that are arrays. Files of version 0.2
+    are read too.
     """
     path = Path(path)
     if path.is_dir():
@@ -75,7 +102,7 @@ def read_posterior(path: str | Path) -> Posterior:
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}: the member 'meta' is not JSON: the file is damaged") from error
     _check_arrays(path, arrays)
-    _check_meta(path, meta, len(arrays["names"]))
+    _check_meta(path, meta)
     best = arrays.get("best_graph")
     return Posterior(
         samples=arrays["adjacency"] != 0,
@@ -86,9 +113,9 @@ def read_posterior(path: str | Path) -> Posterior:
         marginals=_floats(arrays["edge_probabilities"]) if meta.get("marginals_given") else None,
         path_marginals=_floats(arrays.get("path_probabilities")),
         best_graph=None if best is None else best.astype(bool),
-        log_evidence=meta.get("log_evidence"),
-        log_evidence_error=meta.get("log_evidence_error"),
-        details=meta["diagnostics"],
+        log_evidence=_number(path, meta, "log_evidence"),
+        log_evidence_error=_number(path, meta, "log_evidence_error"),
+        diagnosis=_read_diagnostics(path, meta, arrays),
     )
 
 
@@ -126,40 +153,79 @@ def _are_dags(graphs: np.ndarray) -> bool:
     return bool(((graphs == 0) | (graphs == 1)).all() and is_acyclic(graphs != 0).all())
 
 
-def _check_meta(path: Path, meta: Any, num_variables: int) -> None:
-    facts = meta.get("diagnostics") if isinstance(meta, dict) else None
-    if not isinstance(facts, dict):
+def _check_meta(path: Path, meta: Any) -> None:
+    if not isinstance(meta, dict) or not isinstance(meta.get("diagnostics"), dict):
         raise FileFormatError(f"{path}: 'meta' does not describe a posterior")
-    if meta.get("schema") != SCHEMA:
-        raise FileFormatError(f"{path} has schema {meta.get('schema')!r}; this version reads schema {SCHEMA}")
-    figures = {name: facts.get(name) for name in _NUMBERS}
-    figures |= {name: meta.get(name) for name in ("log_evidence", "log_evidence_error")}
-    texts = [facts.get(name, "") for name in ("verdict", "explanation", "chosen")]
-    wrong = [name for name, value in figures.items() if not _is_number(value)]
-    wrong += [name for name in _MATRICES if not _is_matrix(facts.get(name), num_variables)]
-    wrong += [] if _is_matrix(facts.get("score_traces"), None) else ["score_traces"]
-    rates = facts.get("acceptance", {})  # one rate, or one for each kind of move
-    wrong += (
-        [] if all(map(_is_number, rates.values() if isinstance(rates, dict) else [rates])) else ["acceptance"]
-    )
-    if wrong or not isinstance(facts.get("notes", []), list) or not all(isinstance(t, str) for t in texts):
-        raise FileFormatError(f"{path}: the diagnostics are damaged {', '.join(wrong)}".rstrip())
+    if (schema := meta.get("schema")) not in (VERSION_0_2, SCHEMA):
+        raise FileFormatError(
+            f"{path} has schema {schema!r}; this version reads schemas {VERSION_0_2} and {SCHEMA}"
+        )
 
 
-def _is_number(value: Any) -> bool:
-    """Whether a figure is absent, or a number that fits a float."""
-    return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
+def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Diagnostics:
+    found: Mapping[str, Any] = meta["diagnostics"]
+    extra: Any = meta.get("extra", {})
+    if meta["schema"] == VERSION_0_2:
+        extra = {name: value for name, value in found.items() if name not in DIAGNOSTIC_NAMES}
+    if not isinstance(extra, dict) or DIAGNOSTIC_NAMES & extra.keys():
+        raise _damaged(path, "extra")
+    values: dict[str, Any] = {name: _number(path, found, name) for name in _NUMBERS}
+    if values["iterations"] is not None:
+        values["iterations"] = int(values["iterations"])
+    for names, kind in ((_TEXTS, str), (_FLAGS, bool)):
+        values |= {name: _of_type(path, found, name, kind) for name in names}
+    for name, shape in _ARRAYS.items():
+        given = found.get(name) if meta["schema"] == VERSION_0_2 else arrays.get(name)
+        values[name] = None if given is None else _array(path, name, given, shape, len(arrays["names"]))
+    values["acceptance"] = _rates(path, found.get("acceptance"))
+    notes = found.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise _damaged(path, "notes")
+    if values["verdict"] not in (None, *VERDICTS):
+        raise _damaged(path, "verdict")
+    known = {name: value for name, value in values.items() if value is not None}
+    return Diagnostics(**known, notes=tuple(notes), extra=extra)
 
 
-def _is_matrix(value: Any, size: int | None) -> bool:
-    """Whether a diagnostic is absent, or a matrix of numbers, with `size` rows and columns where given."""
-    if value is None:
-        return True
+def _number(path: Path, found: Mapping[str, Any], name: str) -> float | None:
+    """A number, or None where it is absent or was none (null)."""
     try:
-        matrix = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return matrix.ndim == 2 and size in (None, *matrix.shape[:1]) and size in (None, *matrix.shape[1:])
+        value = read_number(found.get(name))
+    except ValueError as error:
+        raise _damaged(path, name) from error
+    return None if np.isnan(value) else value
+
+
+def _of_type(path: Path, found: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = found.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise _damaged(path, name)
+    return value
+
+
+def _rates(path: Path, given: Any) -> float | dict[str, float] | None:
+    """One rate, or one for each kind of move."""
+    if not isinstance(given, dict):
+        return _number(path, {"acceptance": given}, "acceptance")
+    rates = {str(name): _number(path, given, name) for name in given}
+    return {name: rate for name, rate in rates.items() if rate is not None}
+
+
+def _array(path: Path, name: str, given: Any, shape: tuple[str | None, ...], d: int) -> np.ndarray:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _damaged(path, name) from error
+    expected = [d if size == "d" else size for size in shape]
+    if values.ndim != len(shape) or any(
+        n not in (None, m) for n, m in zip(expected, values.shape, strict=True)
+    ):
+        raise _damaged(path, name)
+    return values
+
+
+def _damaged(path: Path, name: str) -> FileFormatError:
+    return FileFormatError(f"{path}: the diagnostics are damaged: {name}")
 
 
 def _floats(values: np.ndarray | None) -> np.ndarray | None:

@@ -42,7 +42,7 @@ class Comparison:
 
         Columns: `edges` (expected number), `shd` and `auroc` against the truth, `max_error` and `mean_error`
         of the edge probabilities against the exact posterior, `log_evidence`, `ess` (relative), `pareto_k`,
-        `r_hat`, `verdict`, `seconds`, `failure` (why a method gave no answer); NaN where a figure does not
+        `r_hat`, `verdict`, `seconds`, `failure` (why a method gave no answer); NaN where a value does not
         exist, and only columns that have one.
         """
         rows = {name: self._row(posterior) for name, posterior in self.posteriors.items()}
@@ -51,7 +51,7 @@ class Comparison:
         return table.dropna(axis="columns", how="all")
 
     def _row(self, posterior: Posterior) -> dict[str, Any]:
-        figures = posterior.diagnostics()
+        found = posterior.diagnosis
         row: dict[str, Any] = {"edges": metrics.expected_edges(posterior)}
         if self.truth is not None:
             row["shd"] = metrics.expected_shd(posterior, self.truth)
@@ -59,8 +59,9 @@ class Comparison:
         if self.reference is not None:
             row |= _errors(posterior, self.reference)
         row["log_evidence"] = np.nan if posterior.log_evidence is None else posterior.log_evidence
-        row |= {key: figures.get(key, np.nan) for key in ("ess", "pareto_k", "r_hat")}
-        return {**row, "verdict": figures["verdict"], "seconds": figures.get("seconds", np.nan)}
+        row |= {"ess": found.ess, "pareto_k": found.pareto_k, "r_hat": found.r_hat}
+        row |= {"verdict": found.verdict, "seconds": found.seconds}
+        return {name: np.nan if value is None else value for name, value in row.items()}
 
     def print(self, console: Console | None = None) -> None:
         """Print the table, with a line for each method that failed."""
@@ -112,7 +113,7 @@ class Comparison:
         return figure
 
     def __repr__(self) -> str:
-        verdicts = {name: post.diagnostics()["verdict"] for name, post in self.posteriors.items()}
+        verdicts = {name: post.diagnosis.verdict for name, post in self.posteriors.items()}
         verdicts |= dict.fromkeys(self.failures, "failed")
         listed = ", ".join(f"{name}: {verdict}" for name, verdict in verdicts.items())
         return f"<Comparison of {counted(len(verdicts), 'method')}; {listed}>"

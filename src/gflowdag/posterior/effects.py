@@ -102,7 +102,7 @@ def total_effects(
     if not 0 < level < 1:
         raise DataError(f"level must be between 0 and 1, got {level}")
     data = Dataset.as_dataset(data, interventions=interventions)
-    if data.intervened is None and posterior.details.get("interventional"):
+    if data.intervened is None and posterior.diagnosis.interventional:
         raise DataError(
             "the posterior was learnt from interventional data: give total_effects the same `interventions`, "
             "or the Dataset that holds them"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from gflowdag.errors import DataError, MissingExtraError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.runtime.messages import counted
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Posterior:
             weights of a prior need not sum to one (uniform: 1 for each graph), so evidences can be compared
             under one prior, not between two.
         log_evidence_error: its standard error; 0 where exact.
+        diagnosis: how far to trust all this, as the method says; what `diagnostics()` returns.
     """
 
     samples: np.ndarray
@@ -57,7 +59,7 @@ class Posterior:
     best_graph: np.ndarray | None = None
     log_evidence: float | None = None
     log_evidence_error: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    diagnosis: Diagnostics = field(default_factory=Diagnostics)
 
     def __post_init__(self) -> None:
         samples = np.asarray(self.samples, dtype=bool)
@@ -94,13 +96,16 @@ class Posterior:
         """Normalised weights [n], summing to one."""
         return np.exp(self.log_weights - logsumexp(self.log_weights))
 
-    def diagnostics(self) -> dict[str, Any]:
-        """How far to trust this: `verdict`, `explanation`, then the figures behind them.
+    def diagnostics(self) -> Diagnostics:
+        """How far to trust this: `verdict`, `explanation`, then the values behind them.
 
         The verdict is `"exact"`, `"trusted"`, `"not converged"` or `"unverified"`.
         """
-        default = {"verdict": "unverified", "explanation": "Nothing vouches for these samples."}
-        return {**default, **self.details}
+        return self.diagnosis
+
+    def with_diagnostics(self, **changes: Any) -> Posterior:
+        """The same posterior with other diagnostics; `changes` are attributes of `Diagnostics`."""
+        return replace(self, diagnosis=replace(self.diagnosis, **changes))
 
     # -- features ------------------------------------------------------------------------------------------
 
@@ -133,7 +138,7 @@ class Posterior:
         """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].
 
         Samples are taken as independent; for a Markov chain `effective_samples` in the diagnostics widens it.
-        Where `features` are bool and all samples agree, it is the error of half a sample that does not.
+        Where `features` are bool and all samples agree, half a count is added for those that do not.
         """
         w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
         mean = np.tensordot(w, features, axes=1)
@@ -141,15 +146,14 @@ class Posterior:
         error = np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1) * widened)
         if features.dtype != bool:
             return error
-        return np.maximum(error, _half_a_sample(1 / (widened * np.square(w).sum())))
+        return np.maximum(error, _add_half(1 / (widened * np.square(w).sum())))
 
     def edge_errors(self) -> np.ndarray:
         """Monte-Carlo standard error of each edge probability [d, d]; zero where they are exact."""
-        if self.diagnostics()["verdict"] == "exact":
+        if self.diagnosis.verdict == "exact":
             return np.zeros((self.num_variables, self.num_variables))
-        given = self.details.get("edge_errors")
-        if given is not None:
-            return np.asarray(given)
+        if self.diagnosis.edge_errors is not None:
+            return self.diagnosis.edge_errors
         return self._between(self.standard_errors(self.samples))
 
     def path_errors(self) -> np.ndarray:
@@ -261,7 +265,7 @@ class Posterior:
             samples=self.samples[index],
             log_weights=np.zeros(num_samples),
             log_scores=scores,
-            details={**self.details, "independent_samples": independent},
+            diagnosis=replace(self.diagnosis, independent_samples=independent),
         )
 
     def to_networkx(self, k: int | None = None) -> nx.DiGraph:
@@ -317,7 +321,7 @@ class Posterior:
         evidence = "" if self.log_evidence is None else f", log evidence {self.log_evidence:.3f}"
         return (
             f"<Posterior over {counted(self.num_variables, 'variable')} by {self.method}: "
-            f"{counted(self.num_samples, 'sample')}{evidence}, {self.diagnostics()['verdict']}>"
+            f"{counted(self.num_samples, 'sample')}{evidence}, {self.diagnosis.verdict}>"
         )
 
     def _repr_html_(self) -> str:
@@ -325,7 +329,7 @@ class Posterior:
 
         return posterior_html(self)
 
-    # -- details -------------------------------------------------------------------------------------------
+    # -- parts --------------------------------------------------------------------------------------------
 
     def _frame(self, values: np.ndarray) -> pd.DataFrame:
         source, target = pd.Index(self.names, name="source"), pd.Index(self.names, name="target")
@@ -368,7 +372,7 @@ class Posterior:
         deviation = np.tensordot(w**2, np.square(np.where(apart, features - given_apart, 0.0)), axes=1)
         error = np.sqrt(np.divide(deviation * widened, mass**2, out=np.zeros_like(mass), where=mass > 0))
         number = mass / (widened * np.square(w).sum())
-        error = np.maximum(error, _half_a_sample(number))
+        error = np.maximum(error, _add_half(number))
         return self._between(_apart(self.edge_probabilities().to_numpy()) * error)
 
     def _between(self, values: np.ndarray) -> np.ndarray:
@@ -377,8 +381,9 @@ class Posterior:
 
     def _correlation(self) -> float:
         """How many times fewer independent samples there are than samples, by the diagnostics; 1 or more."""
-        facts = self.diagnostics()
-        independent = facts.get("independent_samples", facts.get("effective_samples"))
+        independent = self.diagnosis.independent_samples
+        if independent is None:
+            independent = self.diagnosis.effective_samples
         return max(1.0, self.num_samples / independent) if independent else 1.0  # 1 also where it is NaN
 
     def _unique(self) -> tuple[np.ndarray, np.ndarray]:
@@ -392,8 +397,8 @@ def _apart(p: np.ndarray) -> np.ndarray:
     return np.clip(1 - p - p.T, 0, 1)
 
 
-def _half_a_sample(number: np.ndarray | float) -> np.ndarray:
-    """Standard error of a proportion where one of two samples besides these `number` would disagree."""
+def _add_half(number: np.ndarray | float) -> np.ndarray:
+    """Standard error of a proportion of `number` samples that all agree, after adding half a count."""
     number = np.asarray(number)
     share = 0.5 / (number + 1)
     return np.sqrt(share * (1 - share) / np.maximum(number, 1))

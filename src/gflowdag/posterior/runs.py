@@ -94,7 +94,7 @@ class Run:
         """Write the posterior and mark the run as done."""
         path = self.folder / POSTERIOR
         posterior.save(path)
-        timings = {name: posterior.details[name] for name in TIMINGS if name in posterior.details}
+        timings = {name: value for name, value in posterior.diagnosis.items() if name in TIMINGS}
         self._write_manifest("done", {**facts, "timings": timings})
         return path
 

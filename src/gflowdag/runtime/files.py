@@ -18,6 +18,7 @@ import numpy as np
 
 from gflowdag.errors import FileFormatError, FileWriteError
 from gflowdag.runtime.interrupts import interrupts_held
+from gflowdag.runtime.strict_json import dumps
 
 PARTIAL = ".part"  # ending of the temporary files that a killed process leaves behind
 
@@ -72,10 +73,9 @@ def write_error(path: str | Path, error: OSError) -> FileWriteError:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write `content` as indented JSON; NumPy scalars and arrays become plain numbers and lists."""
+    """Write `content` as indented JSON that every parser reads; see `strict_json`."""
     with atomic_write(path) as stream:
-        json.dump(content, stream, indent=2, ensure_ascii=False, default=plain)
-        stream.write("\n")
+        stream.write(dumps(content, indent=2) + "\n")
 
 
 def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> None:

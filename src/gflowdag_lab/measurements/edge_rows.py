@@ -70,7 +70,7 @@ def posterior_of(score: Score, space: EdgeSpace, policy: Policy, options: Option
 
 def fidelity(posterior: Posterior, exact: Reference) -> Row:
     """Raw and weighted errors, and what the diagnostics say."""
-    details = posterior.details
+    details = posterior.diagnostics()
     beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
     return {
         **{
@@ -101,7 +101,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     seconds = time.perf_counter() - started
     score = make_score(problem.data)
     exact = reference(score.dense_table(), options.references)
-    details = posterior.details
+    details = posterior.diagnostics()
     row: Row = {
         "problem": problem.name,
         "preset": details["preset"],

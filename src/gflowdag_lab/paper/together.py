@@ -12,7 +12,6 @@ import hashlib
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,11 +113,11 @@ def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
         started = time.perf_counter()
         posterior = trained.posterior(index)
         seconds = share + time.perf_counter() - started
-        drawn.append(replace(posterior, details={**posterior.details, "seconds": seconds}))
+        drawn.append(posterior.with_diagnostics(seconds=seconds))
     for (task, study), table, posterior in zip(fits, tables, drawn, strict=True):
         row = keep(posterior, study, data=table, **task.arguments)
         row |= {"fit_seed": trained.seed, "stack": len(fits)}
-        store_row(task, study, row, posterior.details["seconds"])
+        store_row(task, study, row, posterior.diagnostics()["seconds"])
     shutil.rmtree(folder)
 
 

@@ -53,7 +53,7 @@ def graph_content(posterior: Posterior) -> dict[str, Any]:
             for (i, j), points in sorted(layout.bends.items())
         ],
         "edges": numbers(p),
-        "exact": posterior.diagnostics()["verdict"] == "exact",
+        "exact": posterior.diagnosis.verdict == "exact",
         "vouched": is_vouched_for(posterior),
         "errors": numbers(posterior.edge_errors(), 3),
         "paths": numbers(posterior.path_probabilities().to_numpy(), 4),
@@ -65,13 +65,13 @@ def graph_content(posterior: Posterior) -> dict[str, Any]:
 
 
 def _has_two_estimates(posterior: Posterior) -> bool:
-    return "raw_edge_probabilities" in posterior.details or bool(np.ptp(posterior.log_weights))
+    return posterior.diagnosis.raw_edge_probabilities is not None or bool(np.ptp(posterior.log_weights))
 
 
 def _unweighted(posterior: Posterior) -> NDArray[np.float64]:
     """Edge probabilities before importance weights corrected them."""
-    raw = posterior.details.get("raw_edge_probabilities")
-    return np.asarray(raw) if raw is not None else posterior.edge_probabilities(weighted=False).to_numpy()
+    raw = posterior.diagnosis.raw_edge_probabilities
+    return raw if raw is not None else posterior.edge_probabilities(weighted=False).to_numpy()
 
 
 def pairs_content(posterior: Posterior) -> list[list[Any]]:
@@ -144,17 +144,18 @@ def distributions_content(posterior: Posterior) -> dict[str, Any]:
     if scores is not None and np.isfinite(scores).all() and np.ptp(scores) > 0:
         bins = int(np.clip(np.sqrt(posterior.num_samples), 5, 40))
         heights, ends = np.histogram(scores, bins=bins, weights=posterior.weights)
+        best = posterior.diagnosis.best_log_score
         content["scores"] = {
             "ends": numbers(ends, 9),
             "mass": numbers(heights),
             "mean": numbers(posterior.weights @ scores, 9),
-            "best": numbers(posterior.details.get("best_log_score", scores.max()), 9),
+            "best": numbers(scores.max() if best is None else best, 9),
         }
     return content
 
 
 def traces_content(posterior: Posterior, history: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:
-    """Figures over the iterations of training, and log scores along chains (`score_traces` [c, t])."""
+    """Values over the iterations of training, and log scores along chains (`score_traces` [c, t])."""
     traces = []
     rows = [row for row in history or () if isinstance(row.get("step"), Real)]
     names = dict.fromkeys(name for row in rows for name in row if name not in ("step", "seconds"))
@@ -171,9 +172,8 @@ def traces_content(posterior: Posterior, history: Sequence[Mapping[str, Any]] | 
                     "lines": [numbers(values[kept])],
                 }
             )
-    chains = posterior.details.get("score_traces")
+    chains = posterior.diagnosis.score_traces
     if chains is not None:
-        chains = np.asarray(chains, dtype=np.float64)
         kept = _thinned(chains.shape[1])
         traces.append(
             {

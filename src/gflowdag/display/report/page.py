@@ -50,7 +50,7 @@ def write_report(
         truth: a true graph to compare with, aligned by name.
         others: posteriors of other methods for the same variables, by name, to show side by side.
         failures: why further methods gave no answer, by name.
-        history: rows of a training run (`metrics.jsonl`): `step` and any figures.
+        history: rows of a training run (`metrics.jsonl`): `step` and any values.
         manifest: versions and device of the run, as in `manifest.json`; those of now by default.
     """
     html = render(
@@ -96,7 +96,7 @@ def render(
     }
     return _template().render(
         posterior=posterior,
-        facts=posterior.diagnostics(),
+        diagnostics=posterior.diagnosis,
         verdict=words.verdict(posterior),
         question=words.question(posterior, config, data),
         assumptions=words.assumptions(deciding, data),
@@ -104,7 +104,7 @@ def render(
         findings=words.findings(posterior),
         deciding=str(deciding),
         knows=deciding.knowledge,
-        figures=words.figures(posterior),
+        values=words.values(posterior),
         data=data,
         num_intervened=0 if data is None else summary.num_intervened(data),
         columns=[] if data is None else summary.column_rows(data),

@@ -85,7 +85,7 @@ def method_rows(
     for name, other in {posterior.method: posterior, **others}.items():
         row = [
             name,
-            str(other.diagnostics()["verdict"]),
+            other.diagnosis.verdict,
             "–" if other.log_evidence is None else f"{other.log_evidence:.3f}".replace("-", "−"),
             f"{metrics.expected_edges(other):.2f}",
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +10,8 @@ import numpy as np
 from gflowdag.data import Dataset
 from gflowdag.display.digest import is_vouched_for
 from gflowdag.display.orientation import Deciding
-from gflowdag.posterior.diagnostics import (
-    MAXIMAL_PARETO_K,
-    MAXIMAL_R_HAT,
-    MINIMAL_EFFECTIVE_SAMPLES,
-    MINIMAL_ESS,
-)
+from gflowdag.posterior.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
+from gflowdag.posterior.importance import MAXIMAL_PARETO_K, MINIMAL_ESS
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted
 
@@ -66,7 +61,7 @@ _OPENINGS_OF_SAMPLES = {  # the same where nothing vouches for the samples
 }
 
 
-class Figure(NamedTuple):
+class Value(NamedTuple):
     """One number behind the verdict."""
 
     label: str
@@ -77,16 +72,16 @@ class Figure(NamedTuple):
 
 def verdict(posterior: Posterior) -> tuple[str, str, str]:
     """Title, colour (`good`, `bad`, `unsure`) and one sentence of advice."""
-    found = VERDICTS.get(str(posterior.diagnostics()["verdict"]), VERDICTS["unverified"])
+    found = VERDICTS[posterior.diagnosis.verdict]
     # Checks may pass for what was considered and still say nothing about what a restriction left out.
-    checked = any(figure.passed is not None for figure in figures(posterior))
+    checked = any(value.passed is not None for value in values(posterior))
     return _PARTLY_CHECKED if found is VERDICTS["unverified"] and checked else found
 
 
-def figures(posterior: Posterior) -> list[Figure]:
+def values(posterior: Posterior) -> list[Value]:
     """Evidence and diagnostics, each with what it means and whether it passed."""
-    facts = posterior.diagnostics()
-    exact = facts["verdict"] == "exact"
+    given = posterior.diagnosis
+    exact = given.verdict == "exact"
     found = []
     if posterior.log_evidence is not None:
         error = posterior.log_evidence_error
@@ -96,37 +91,37 @@ def figures(posterior: Posterior) -> list[Figure]:
             "under one prior only)"
         )
         found.append(
-            Figure("Log evidence", f"{posterior.log_evidence:.4f}{spread}".replace("-", "−"), meaning, None)
+            Value("Log evidence", f"{posterior.log_evidence:.4f}{spread}".replace("-", "−"), meaning, None)
         )
-    found.append(Figure("Graphs sampled", f"{posterior.num_samples:,}", "draws behind this page", None))
-    if (ess := _number(facts, "ess")) is not None and not exact:
+    found.append(Value("Graphs sampled", f"{posterior.num_samples:,}", "draws behind this page", None))
+    if (ess := _number(given.ess)) is not None and not exact:
         meaning, passed = "share of the samples that count as independent", None
-        if "effective_samples" not in facts:  # weights; of chains the number counts, not the share
+        if given.effective_samples is None:  # weights; of chains the number counts, not the share
             meaning, passed = f"{meaning}; at least {MINIMAL_ESS:.0%} needed", ess >= MINIMAL_ESS
-        found.append(Figure("Effective sample size", f"{ess:.1%}", meaning, passed))
-    if (k := _number(facts, "pareto_k")) is not None and not exact:
+        found.append(Value("Effective sample size", f"{ess:.1%}", meaning, passed))
+    if (k := _number(given.pareto_k)) is not None and not exact:
         meaning = f"do a few samples dominate the weights? at most {MAXIMAL_PARETO_K} needed"
-        found.append(Figure("Pareto k̂", f"{k:.2f}".replace("inf", "∞"), meaning, k <= MAXIMAL_PARETO_K))
-    if (r_hat := _number(facts, "r_hat")) is not None:
+        found.append(Value("Pareto k̂", f"{k:.2f}".replace("inf", "∞"), meaning, k <= MAXIMAL_PARETO_K))
+    if (r_hat := _number(given.r_hat)) is not None:
         meaning = f"do the chains agree with each other? at most {MAXIMAL_R_HAT} needed"
         value = f"{r_hat:.3f}".replace("inf", "∞")  # chains that never leave different places
-        found.append(Figure("Largest R-hat", value, meaning, r_hat <= MAXIMAL_R_HAT))
-    if (effective := _number(facts, "effective_samples")) is not None:
+        found.append(Value("Largest R-hat", value, meaning, r_hat <= MAXIMAL_R_HAT))
+    if (effective := _number(given.effective_samples)) is not None:
         meaning = f"of the least well estimated quantity; at least {MINIMAL_EFFECTIVE_SAMPLES} needed"
         enough = effective >= MINIMAL_EFFECTIVE_SAMPLES
-        found.append(Figure("Effective samples", f"{effective:,.0f}", meaning, enough))
-    if (rate := _number(facts, "acceptance")) is not None:
-        found.append(Figure("Acceptance", f"{rate:.1%}", "proposed moves that the chains made", None))
-    if (iterations := _number(facts, "iterations")) is not None:
-        found.append(Figure("Iterations", f"{iterations:,.0f}", "of training, or steps of each chain", None))
-    if (seconds := _number(facts, "seconds")) is not None:
-        found.append(Figure("Time", f"{seconds:,.1f} s", "of computation", None))
+        found.append(Value("Effective samples", f"{effective:,.0f}", meaning, enough))
+    if (rate := _number(given.acceptance)) is not None:
+        found.append(Value("Acceptance", f"{rate:.1%}", "proposed moves that the chains made", None))
+    if (iterations := _number(given.iterations)) is not None:
+        found.append(Value("Iterations", f"{iterations:,.0f}", "of training, or steps of each chain", None))
+    if (seconds := _number(given.seconds)) is not None:
+        found.append(Value("Time", f"{seconds:,.1f} s", "of computation", None))
     return found
 
 
-def _number(facts: Mapping[str, Any], name: str) -> float | None:
-    value = facts.get(name)
-    return float(value) if isinstance(value, Real) and not np.isnan(float(value)) else None
+def _number(value: float | Mapping[str, float] | None) -> float | None:
+    """A single number that there is; rates of several kinds of move are none."""
+    return None if value is None or isinstance(value, Mapping) or np.isnan(value) else float(value)
 
 
 def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | None) -> str:

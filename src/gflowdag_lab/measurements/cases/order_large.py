@@ -34,7 +34,7 @@ from gflowdag.orders.problem import (
     mean_edge_probabilities,
     order_problem,
 )
-from gflowdag.posterior.diagnostics import importance_summary
+from gflowdag.posterior.importance import importance_summary
 from gflowdag.runtime.files import write_npz
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import problems
@@ -159,7 +159,7 @@ def _reference(problem: OrderProblem, options: Options) -> tuple[Reference, Row]
     edges = edge_probabilities_of_orders(problem, thinned.reshape(-1, d))
     edges = edges.reshape(*thinned.shape[:2], d, d)
     log_weights = order_chains.log_weights(problem, thinned)
-    figures, errors = mixing(edges, log_weights)
+    diagnostics, errors = mixing(edges, log_weights)
     of_chains = edges.mean(axis=1)
     mean = of_chains.mean(axis=0)
     shares = replicas.shares()
@@ -167,8 +167,8 @@ def _reference(problem: OrderProblem, options: Options) -> tuple[Reference, Row]
         "lever": "order MCMC",
         "seconds": time.perf_counter() - started,
         "sweeps": len(recorded),
-        "r_hat": figures["r_hat"],
-        "effective_samples": figures["effective_samples"],
+        "r_hat": diagnostics.r_hat,
+        "effective_samples": diagnostics.effective_samples,
         "largest_error": float(errors.max()),
         "largest_difference_of_chains": float(np.ptp(of_chains, axis=0).max()),
         "mean_log_weight": float(log_weights.mean()),
@@ -210,9 +210,9 @@ def _evaluate(
     return {
         "below": float(log_ratio.mean()),
         "above": float(above.mean()),
-        "divergence_to": summary["log_evidence"] - float(log_ratio.mean()),
-        "divergence_from": float(above.mean()) - summary["log_evidence"],
-        **summary,
+        "divergence_to": summary.log_evidence - float(log_ratio.mean()),
+        "divergence_from": float(above.mean()) - summary.log_evidence,
+        **summary._asdict(),
         "to_reference_raw": float(np.abs(raw - edges).max()),
         "to_reference_weighted": float(np.abs(weighted - edges).max()),
     }
