@@ -11,6 +11,9 @@ _LAZY = {
     "Dataset": "gflowdag.data",
     "Knowledge": "gflowdag.data",
     "load_dataset": "gflowdag.data",
+    "BGe": "gflowdag.score",
+    "BDeu": "gflowdag.score",
+    "LocalScore": "gflowdag.score",
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
     "ExactPosterior": "gflowdag.estimators",
@@ -55,6 +58,9 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.posterior.comparison import Comparison as Comparison
     from gflowdag.posterior.effects import total_effects as total_effects
     from gflowdag.posterior.posterior import Posterior as Posterior
+    from gflowdag.score import BDeu as BDeu
+    from gflowdag.score import BGe as BGe
+    from gflowdag.score import LocalScore as LocalScore
 else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
     import importlib
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from gflowdag.baselines import dibs
-from gflowdag.baselines.graph_score import TableScore, _bge_score, table_score
+from gflowdag.baselines.graph_score import FORBIDDEN_PARENT, TableScore, normal_wishart_score, table_score
 from gflowdag.baselines.svgd import stein_direction
 from gflowdag.data import Dataset, Knowledge, simulate
 from gflowdag.errors import GFlowDAGError, TrainingError
@@ -19,6 +19,7 @@ from gflowdag.estimators.dibs import DiBS, dibs_posterior
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.score import make_score
+from gflowdag.score.on_demand import OnDemandGraphScore
 
 # Slower annealing than the default: fewer particles freeze before they have found an edge.
 QUICK = {"num_particles": 40, "num_steps": 600, "sharpness": 0.2, "random_state": 0}
@@ -45,14 +46,18 @@ def directed_graphs(d: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("max_parents", [None, 1])
-def test_both_graph_scores_agree_with_the_score_also_on_cyclic_graphs(chain, max_parents):
+def test_all_graph_scores_agree_with_the_score_also_on_cyclic_graphs(chain, max_parents):
     knowledge = None if max_parents is None else Knowledge(max_parents=max_parents)
     score = make_score(chain, prior="fair", knowledge=knowledge)
     graphs = directed_graphs(3)
     expected = score.log_score(graphs)
     allowed = np.isfinite(expected)
     with jax.enable_x64(True):
-        for graph_score in (table_score(score.dense_table()), _bge_score(score, score.likelihood)):
+        for graph_score in (
+            table_score(score.dense_table()),
+            normal_wishart_score(score, score.likelihood.normal_wishart),
+            OnDemandGraphScore(score, FORBIDDEN_PARENT),
+        ):
             got = np.asarray(jax.jit(lambda score, graphs: score(graphs))(graph_score, graphs))
             # The same sums of about 1000 nats in another order.
             np.testing.assert_allclose(got[allowed], expected[allowed], rtol=1e-11)

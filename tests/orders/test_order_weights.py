@@ -107,7 +107,7 @@ def test_order_weights_beyond_the_memory_limit_are_refused():
 @double_precision
 def test_the_schur_potential_is_the_score_of_the_complete_dag():
     score = make_score(continuous(), prior="edge")
-    potential = schur_potential(score.likelihood, score.prior_log_weights)
+    potential = schur_potential(score.likelihood.normal_wishart, score.prior_log_weights)
     graph = np.zeros((5, 5), bool)
     state, total, order = potential.start(), 0.0, (3, 0, 4, 2, 1)
     for position, node in enumerate(order):

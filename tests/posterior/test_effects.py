@@ -13,8 +13,7 @@ from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph import all_dags
 from gflowdag.posterior.effects import EffectMixture, total_effects
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.score import make_score
-from gflowdag.score.bge import BGe
+from gflowdag.score import BGe, make_score
 
 NAMES = ("X1", "X2", "X3", "X4")
 DIAMOND = np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=bool)
@@ -59,7 +58,7 @@ def test_the_coefficient_is_the_regression_of_an_inverse_wishart_covariance():
     drawn = simulate.linear_gaussian(num_rows=12, graph=DIAMOND, noise_variance=1.0, random_state=3)
     data = gd.Dataset.from_frame(drawn.frame, standardize=False)
     row = total_effects(one_graph(DIAMOND), data, source="X2", target="X4", level=0.9).iloc[0]
-    bge = BGe(data)
+    bge = BGe().bind(data).normal_wishart
     covariance = invwishart(df=bge.degrees[0] + 4, scale=bge.scatter[0]).rvs(100_000, random_state=0)
     z = [1, 0]  # X2 and its parent X1
     draws = np.linalg.solve(covariance[:, z][:, :, z], covariance[:, z][:, :, [3]])[:, 0, 0]

@@ -9,10 +9,10 @@ import pytest
 from score_problems import continuous, discrete, random_dags
 
 from gflowdag.data import Dataset
-from gflowdag.errors import TooLargeError
 from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
 from gflowdag.score.deltas import SchurDeltas, TableDeltas, schur_deltas
+from gflowdag.score.on_demand import NeighbourScores, OnDemandDeltas
 
 D = 5
 
@@ -24,7 +24,12 @@ def by_table(interventions):
 
 def by_schur(interventions):
     score = make_score(continuous(interventions=interventions), prior="fair")
-    return score, schur_deltas(score.likelihood, score.prior_log_weights)
+    return score, schur_deltas(score.likelihood.normal_wishart, score.prior_log_weights)
+
+
+def on_demand(interventions):
+    score = make_score(discrete(interventions=interventions), prior="fair")
+    return score, OnDemandDeltas(NeighbourScores(score))
 
 
 def toggled(graph):
@@ -36,7 +41,7 @@ def toggled(graph):
 
 
 @pytest.mark.parametrize("interventions", [False, True])
-@pytest.mark.parametrize("make", [by_table, by_schur])
+@pytest.mark.parametrize("make", [by_table, by_schur, on_demand])
 @double_precision
 def test_all_additions_and_removals_agree_with_fresh_scores(make, interventions):
     score, deltas = make(interventions)
@@ -56,7 +61,7 @@ def test_all_additions_and_removals_agree_with_fresh_scores(make, interventions)
         np.testing.assert_allclose(removed[graph], change[graph], atol=1e-9)
 
 
-@pytest.mark.parametrize("make", [by_table, by_schur])
+@pytest.mark.parametrize("make", [by_table, by_schur, on_demand])
 @double_precision
 def test_a_long_walk_of_additions_and_removals_ends_where_a_fresh_start_does(make):
     _, deltas = make(True)
@@ -88,7 +93,7 @@ def test_a_long_walk_of_additions_and_removals_ends_where_a_fresh_start_does(mak
 @double_precision
 def test_deltas_of_several_data_sets_can_be_stacked():
     scores = [make_score(continuous(seed=seed)) for seed in range(3)]
-    parts = [schur_deltas(score.likelihood, score.prior_log_weights) for score in scores]
+    parts = [schur_deltas(score.likelihood.normal_wishart, score.prior_log_weights) for score in scores]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
     graph = jnp.asarray(random_dags(D, 1)[0])
     together = jax.vmap(lambda deltas: deltas.all(deltas.init(graph)))(stacked)
@@ -102,7 +107,7 @@ def test_schur_deltas_stay_right_for_nearly_collinear_columns():
     values = rng.normal(size=(200, D)) * 1e3
     values[:, 4] = values[:, :4].sum(axis=1) + 1e-4 * rng.normal(size=200)
     score = make_score(Dataset.from_array(values, standardize=False))
-    deltas = schur_deltas(score.likelihood, score.prior_log_weights)
+    deltas = schur_deltas(score.likelihood.normal_wishart, score.prior_log_weights)
     graph = np.zeros((D, D), bool)
     graph[:3, 4] = True
     full = graph.copy()
@@ -115,8 +120,7 @@ def test_schur_deltas_stay_right_for_nearly_collinear_columns():
     assert np.isfinite(deltas.all_removals(deltas.add(state, 3, 4))).all()
 
 
-def test_a_score_picks_tables_for_few_and_schur_complements_for_many_variables():
+def test_a_score_picks_tables_for_few_variables_and_for_many_what_its_form_allows():
     assert isinstance(make_score(continuous()).deltas(), TableDeltas)
     assert isinstance(make_score(continuous(d=21, n=100)).deltas(), SchurDeltas)
-    with pytest.raises(TooLargeError, match="order"):
-        make_score(discrete(d=21, n=200)).deltas()
+    assert isinstance(make_score(discrete(d=21, n=200)).deltas(), OnDemandDeltas)

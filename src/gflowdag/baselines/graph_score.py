@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gflowdag.errors import TooLargeError
 from gflowdag.score import Score
-from gflowdag.score.bge import BGe
+from gflowdag.score.normal_wishart import NormalWishart
+from gflowdag.score.on_demand import OnDemandGraphScore
 
 MAX_TABLE_VARIABLES = 20  # 80 MB; the table is copied to the device
 
@@ -43,7 +43,7 @@ class TableScore(NamedTuple):
         return self.table[node, index].sum(axis=-1)
 
 
-class BGeScore(NamedTuple):
+class NormalWishartScore(NamedTuple):
     """One factorisation per node and graph: for BGe where a dense table does not fit, O(d^4) for a graph."""
 
     scatter: Array | np.ndarray  # float64 [d, d, d], scale matrix of each node's rows, the node moved last
@@ -68,18 +68,15 @@ class BGeScore(NamedTuple):
 
 
 def graph_score(score: Score) -> GraphScore:
-    """The fastest graph score for `score`: a table up to 20 variables, beyond that factorisations (BGe only).
+    """The fastest graph score: a table up to 20 variables; beyond, factorisations for BGe, else on demand.
 
-    Leaves are NumPy arrays, to be stacked over data sets.
+    Leaves are NumPy arrays, to be stacked over data sets; a score on demand has none.
     """
     if score.num_variables <= MAX_TABLE_VARIABLES:
         return table_score(score.dense_table())
-    if isinstance(score.likelihood, BGe):
-        return _bge_score(score, score.likelihood)
-    raise TooLargeError(
-        f"DiBS on discrete data needs a table of all parent sets, which is kept up to {MAX_TABLE_VARIABLES} "
-        f"variables, and there are {score.num_variables}: use fewer columns, or OrderMCMC"
-    )
+    if (posterior := score.likelihood.normal_wishart) is not None:
+        return normal_wishart_score(score, posterior)
+    return OnDemandGraphScore(score, FORBIDDEN_PARENT)
 
 
 def table_score(table: np.ndarray) -> TableScore:
@@ -90,17 +87,17 @@ def table_score(table: np.ndarray) -> TableScore:
     return TableScore(np.where(allowed, table, lowest - FORBIDDEN_PARENT * parents))
 
 
-def _bge_score(score: Score, likelihood: BGe) -> BGeScore:
+def normal_wishart_score(score: Score, posterior: NormalWishart) -> NormalWishartScore:
     """Required and forbidden edges are left to the method; too many parents are penalised."""
     d = score.num_variables
-    group = likelihood.group_of_node
+    group = posterior.group_of_node
     order = np.concatenate([_others(d), np.arange(d)[:, None]], axis=1)
-    scatter = likelihood.scatter[group[:, None, None], order[:, :, None], order[:, None, :]]
-    constants = likelihood.constants[group] + score.prior_log_weights
+    scatter = posterior.scatter[group[:, None, None], order[:, :, None], order[:, None, :]]
+    constants = posterior.constants[group] + score.prior_log_weights
     if score.constraints.max_parents is not None:
         count = np.arange(d)
         constants = constants - np.where(count > score.constraints.max_parents, FORBIDDEN_PARENT * count, 0)
-    return BGeScore(scatter, likelihood.degrees[group], constants)
+    return NormalWishartScore(scatter, posterior.degrees[group], constants)
 
 
 def _others(d: int) -> np.ndarray:

@@ -32,7 +32,6 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
 from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
-from gflowdag.score.bge import BGe
 
 _NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
 _SAMPLING_BATCH = 1024
@@ -238,8 +237,8 @@ def order_space(score: Score, problem: OrderProblem) -> OrderSpace:
     """The state space with the best potential there is for this score and table."""
     if problem.is_dense:
         potential = last_node_potential(problem.weights, problem.table.scores, problem.labels)
-    elif isinstance(score.likelihood, BGe):
-        potential = schur_potential(score.likelihood, score.prior_log_weights)
+    elif (posterior := score.likelihood.normal_wishart) is not None:
+        potential = schur_potential(posterior, score.prior_log_weights)
     else:
         potential = symmetric_potential(problem.table, np.asarray(problem.weights.position))
     return OrderSpace(problem.weights, jnp.asarray(problem.labels), jax.tree.map(jnp.asarray, potential))

@@ -1,6 +1,6 @@
-"""What a move does to the log score, for many chains at once: by look-up, or by Schur complements.
+"""What a move does to the log score, for many chains at once: by look-up, Schur complements, or on demand.
 
-Both offer the same: `init` makes a chain's memory, `change` prices a move, `update` takes the accepted moves
+All offer the same: `init` makes a chain's memory, `change` prices a move, `update` takes the accepted moves
 in, and `log_odds` prices every edge.
 """
 
@@ -16,6 +16,7 @@ from jax import Array
 from gflowdag.graph.bits import compress
 from gflowdag.mcmc.moves import ADD, REVERSE, DAGs, Move, adjacency_bits
 from gflowdag.score.deltas import Deltas, TableDeltas
+from gflowdag.score.on_demand import NeighbourScores, OnDemandDeltas
 
 
 class Changes(Protocol):
@@ -42,6 +43,8 @@ def make_changes(deltas: Deltas) -> Changes:
     """The fastest implementation for a score's deltas."""
     if isinstance(deltas, TableDeltas):
         return TableChanges(jnp.asarray(deltas.table, jnp.float64))
+    if isinstance(deltas, OnDemandDeltas):
+        return OnDemandChanges(deltas.scores)
     return DeltaChanges(jax.tree.map(jnp.asarray, deltas))
 
 
@@ -74,6 +77,39 @@ class TableChanges(NamedTuple):
         node = jnp.broadcast_to(node, parents.shape).astype(jnp.uint32)
         # Bit `node` is never meant: squeezing it out also makes sense of the diagonal of `log_odds`.
         return self.table[node, compress(parents, node).astype(jnp.int32)]
+
+
+class OnDemandChanges(NamedTuple):
+    """One or two rows of scores that the host keeps for each move; no memory."""
+
+    scores: NeighbourScores
+
+    def init(self, dags: DAGs) -> tuple[()]:
+        return ()
+
+    def change(self, memory: tuple[()], before: DAGs, after: DAGs, move: Move) -> Array:
+        parents = jnp.moveaxis(adjacency_bits(before.parents), -1, 0).swapaxes(1, 2)  # [C, target, source]
+        at_target = self._toggled(parents, move.target, move.source)
+        at_source = self._toggled(parents, move.source, move.target)
+        return at_target + jnp.where(move.kind == REVERSE, at_source, 0.0)
+
+    def update(self, memory: tuple[()], move: Move, accepted: Array) -> tuple[()]:
+        return ()
+
+    def log_odds(self, memory: tuple[()], dags: DAGs) -> Array:
+        present = adjacency_bits(dags.parents)  # [source, target, C]
+        node = jnp.arange(present.shape[1])[:, None]
+        parents = jnp.moveaxis(present, 0, -1)  # [target, C, source]
+        rows = self.scores(jnp.broadcast_to(node, parents.shape[:2]), parents)
+        own = jnp.take_along_axis(rows, node[:, :, None], axis=-1)
+        toggled = jnp.moveaxis(rows - own, -1, 0)
+        return jnp.where(present, -toggled, toggled)
+
+    def _toggled(self, parents: Array, node: Array, other: Array) -> Array:
+        """What the score of `node` changes by when `other` becomes a parent, or ceases to be one, [C]."""
+        chain = jnp.arange(len(node))
+        rows = self.scores(node, parents[chain, node])
+        return rows[chain, other] - rows[chain, node]
 
 
 class DeltaChanges(NamedTuple):
@@ -121,7 +157,7 @@ class DeltaChanges(NamedTuple):
 
 def memory_per_chain(deltas: Deltas, d: int) -> int:
     """Bytes that each chain keeps beside its graph."""
-    if isinstance(deltas, TableDeltas):
+    if isinstance(deltas, TableDeltas | OnDemandDeltas):
         return 0
     state = jax.eval_shape(deltas.init, jax.ShapeDtypeStruct((d, d), np.bool_))
     return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))

@@ -5,8 +5,8 @@ Subtracting the gain `φ(U ∪ j) − φ(U)` of a good set function makes the st
 function is allowed. Two of them for candidate tables, with one face: `start()`, `place(state, node)`, and
 `gains(state)` for all nodes at once.
 
-- `schur_potential`: BGe. The score of the complete DAG on the set, in closed form; with interventions, where
-  that score depends on the order, on the pooled rows.
+- `schur_potential`: normal-Wishart posteriors (BGe). The score of the complete DAG on the set, in closed
+  form; with interventions, where that score depends on the order, on the pooled rows.
 - `symmetric_potential`: any score. Half of what each member gains from parents in the set, as every
   dependence is seen from both of its ends.
 """
@@ -21,7 +21,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from gflowdag.orders.candidates import CandidateTable
-from gflowdag.score.bge import BGe
+from gflowdag.score.normal_wishart import NormalWishart
 from gflowdag.score.subsets import log_subset_sums
 
 
@@ -76,13 +76,13 @@ class SchurPotential(NamedTuple):
         return shared - 0.5 * (self.degrees + state.size + 1) * jnp.log(variances)
 
 
-def schur_potential(likelihood: BGe, prior_log_weights: NDArray[np.float64]) -> SchurPotential:
-    """The potential of a BGe score; `prior_log_weights` [d]."""
+def schur_potential(posterior: NormalWishart, prior_log_weights: NDArray[np.float64]) -> SchurPotential:
+    """The potential of a normal-Wishart posterior; `prior_log_weights` [d]."""
     return SchurPotential(
-        likelihood.scatter[0],
-        np.asarray(likelihood.degrees[0]),
-        likelihood.constants[0] + prior_log_weights,
-        np.asarray(likelihood.scale, np.float64),
+        posterior.scatter[0],
+        np.asarray(posterior.degrees[0]),
+        posterior.constants[0] + prior_log_weights,
+        np.asarray(posterior.scale, np.float64),
     )
 
 

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from gflowdag.data import Dataset
-from gflowdag.errors import DataError
+from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import require_known
-from gflowdag.score.bge import BGe
-from gflowdag.score.registry import make_likelihood
+from gflowdag.score.local_score import UnboundScore
+from gflowdag.score.registry import unbound_score
 
 
 class EffectMixture(NamedTuple):
@@ -73,6 +73,7 @@ def total_effects(
     target: str | None = None,
     level: float = 0.95,
     interventions: Any = None,
+    score: str | UnboundScore = "bge",
     **hyper: Any,
 ) -> pd.DataFrame:
     """The posterior of the linear total effect of every variable on every other, in original units.
@@ -90,7 +91,8 @@ def total_effects(
         target: only effects on this variable.
         level: probability of the interval, with equal tails.
         interventions: as for `fit`; a `Dataset` brings its own.
-        **hyper: hyper-parameters of BGe: `alpha_mu`, `alpha_w`, `scale`, `prior_mean`.
+        score: `"bge"`, or a `BGe` object with the hyper-parameters that the posterior was learnt with.
+        **hyper: the same by name, beside `score="bge"`: `alpha_mu`, `alpha_w`, `scale`, `prior_mean`.
 
     Returns:
         One row for each ordered pair, most probable effect first: `source`, `target`, `mean` (over all
@@ -115,7 +117,8 @@ def total_effects(
     deviation = {column.name: (column.scaling or (0.0, 1.0))[1] for column in data.columns}
     rows = []
     paths = posterior.path_probabilities().to_numpy()
-    for i, j, mixture in _effects(posterior, data, source, target, hyper, paths):
+    bge = unbound_score(data, score, **hyper)
+    for i, j, mixture in _effects(posterior, data, source, target, bge, paths):
         a, b = posterior.names[i], posterior.names[j]
         unit = deviation[b] / deviation[a]
         tail = (1 - level) / 2
@@ -139,11 +142,11 @@ def _effects(
     data: Dataset,
     source: str | None,
     target: str | None,
-    hyper: dict[str, Any],
+    score: UnboundScore,
     paths: NDArray[np.float64],
 ) -> Iterator[tuple[int, int, EffectMixture]]:
     """The mixture of each wanted pair, in standardised units, by position in `posterior.names`."""
-    regression = _Regressions(data, [data.names.index(name) for name in posterior.names], hyper)
+    regression = _Regressions(data, [data.names.index(name) for name in posterior.names], score)
     descends = transitive_closure(posterior.samples)
     for i in range(posterior.num_variables):
         if source is not None and posterior.names[i] != source:
@@ -164,9 +167,9 @@ def _effects(
 class _Regressions:
     """Posteriors of regression coefficients, each computed once."""
 
-    def __init__(self, data: Dataset, order: list[int], hyper: dict[str, Any]):
-        """Bring the columns of `data` into `order`; `hyper` are the parameters of BGe."""
-        self._data, self._order, self._hyper = data, order, hyper
+    def __init__(self, data: Dataset, order: list[int], score: UnboundScore):
+        """Bring the columns of `data` into `order`; `score` has the parameters of BGe."""
+        self._data, self._order, self._score = data, order, score
         self._intervened = None if data.intervened is None else data.intervened[:, order]
         self._summary = lru_cache(maxsize=64)(self._summarise)
         self._coefficient = lru_cache(maxsize=None)(self._regress)
@@ -216,6 +219,9 @@ class _Regressions:
         if self._intervened is not None:
             clean = ~(self._intervened & np.frombuffer(causes, dtype=bool)).any(axis=1)
             data = replace(data.take(clean), intervened=None)
-        likelihood = make_likelihood(data, "bge", **self._hyper)
-        assert isinstance(likelihood, BGe)
-        return likelihood.scatter[0][np.ix_(self._order, self._order)], float(likelihood.degrees[0])
+        wishart = self._score.bind(data).normal_wishart
+        if wishart is None:
+            raise ScoreError(
+                f"{self._score!r} has no posterior of regression coefficients: effects need BGe, score='bge'."
+            )
+        return wishart.scatter[0][np.ix_(self._order, self._order)], float(wishart.degrees[0])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gflowdag.errors import TooLargeError
 from gflowdag.graph.bits import popcount
 from gflowdag.runtime.progress import Progress, silent
-from gflowdag.score.likelihood import MarginalLikelihood
+from gflowdag.score.local_score import LocalScore, local_values
 from gflowdag.score.priors import Prior
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class Score:
 
     Attributes:
         names: the variables, in the order of every array.
-        likelihood: marginal likelihood of the data.
+        likelihood: log marginal likelihood of the data, or what a score of one's own has in its place.
         prior: structure prior.
         constraints: required and forbidden edges, limit on the parents.
     """
 
     names: tuple[str, ...]
-    likelihood: MarginalLikelihood
+    likelihood: LocalScore
     prior: Prior
     constraints: Constraints
 
@@ -80,7 +80,7 @@ class Score:
             float64 [m], −inf where knowledge forbids the set.
         """
         parents = np.asarray(parents, bool)
-        value = self.likelihood.local(node, parents) + self.prior_log_weights[parents.sum(axis=1)]
+        value = local_values(self.likelihood, node, parents) + self.prior_log_weights[parents.sum(axis=1)]
         return np.where(self.allows(node, parents), value, -np.inf)
 
     def extended_local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ class Score:
         total = np.zeros(len(graphs))
         for node in range(self.num_variables):
             parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
-            total += self.likelihood.local(node, parent_sets)[inverse.reshape(-1)]
+            total += local_values(self.likelihood, node, parent_sets)[inverse.reshape(-1)]
         return total
 
     def log_prior(self, graphs: ArrayLike) -> NDArray[np.float64]:
@@ -165,7 +165,7 @@ class Score:
             scores[popcount(np.arange(len(scores))) > limit] = -np.inf
 
     def deltas(self) -> Deltas:
-        """Changes of the log score by single edges, for use inside `jit`: tables while they are small."""
+        """Changes of the log score by single edges, for use inside `jit`; see `score.deltas`."""
         from gflowdag.score.deltas import make_deltas
 
         return make_deltas(self)

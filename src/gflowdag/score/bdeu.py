@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
-from gflowdag.score.likelihood import MarginalLikelihood, positive, row_groups
+from gflowdag.score.local_score import positive
+from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
@@ -27,20 +29,33 @@ class _Counts(NamedTuple):
     counts: NDArray[np.int64]  # [u]
 
 
-class BDeu(MarginalLikelihood):
+@dataclass(frozen=True, kw_only=True)
+class BDeu:
+    """Discrete networks under Dirichlet priors, for discrete columns.
+
+    Args:
+        ess: equivalent sample size, in rows.
+    """
+
+    ess: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ess", positive("ess", self.ess))
+
+    def bind(self, data: Dataset, /) -> BDeuLikelihood:
+        """The score of a table of discrete columns."""
+        return BDeuLikelihood(data, self)
+
+
+class BDeuLikelihood(SetFunctionScore):
     """Discrete networks under Dirichlet priors with the equivalent sample size spread over all cells.
 
     `M(S) = Σ_cells lnΓ(count + ess/q) − lnΓ(ess/q)` over the occupied cells of the contingency table of `S`,
     with `q` its number of cells: only distinct rows are ever counted, so that many levels cost nothing.
     """
 
-    def __init__(self, data: Dataset, *, ess: float = 1.0):
-        """Collapse the data to distinct rows; nothing else of it is kept.
-
-        Args:
-            data: a table of discrete columns.
-            ess: equivalent sample size.
-        """
+    def __init__(self, data: Dataset, parameters: BDeu):
+        """Collapse the data to distinct rows; nothing else of it is kept."""
         if not data.is_discrete:
             continuous = [
                 name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "continuous"
@@ -50,7 +65,7 @@ class BDeu(MarginalLikelihood):
                 "(discretize='quantile'), or use score='bge' where all columns are continuous."
             )
         self.num_variables = data.num_variables
-        self.ess = positive("ess", ess)
+        self.ess = parameters.ess
         self.cardinalities = np.asarray(data.cardinalities, np.float64)
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
         codes = data.values.astype(np.int32)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.progress import Progress, silent
-from gflowdag.score.likelihood import MarginalLikelihood, positive, row_groups
+from gflowdag.score.local_score import positive
+from gflowdag.score.normal_wishart import NormalWishart
+from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
@@ -20,38 +23,41 @@ if TYPE_CHECKING:
 MAX_ROUNDING = 0.01  # nats that a local score may lose where columns are far from the prior mean
 
 
-class BGe(MarginalLikelihood):
-    """Linear-Gaussian networks under a normal-Wishart prior.
+@dataclass(frozen=True, kw_only=True)
+class BGe:
+    """Linear-Gaussian networks under a normal-Wishart prior, for continuous columns.
 
     The prior of the mean has strength `alpha_mu` around `prior_mean`, that of the precision matrix `alpha_w`
     degrees of freedom and scale matrix `t I`.
 
-    Attributes:
-        scatter: float64 [g, d, d], posterior scale matrix `R` of each group of rows.
-        degrees: float64 [g], `ν' = N + α_w − d` of each group.
-        constants: float64 [g, d], `c_l`: the part of a local score with `l` parents that no determinant
-            enters.
-        scale: the prior scale `t`, a lower bound of every eigenvalue of `scatter`.
+    Args:
+        alpha_mu: strength of the prior mean, in rows.
+        alpha_w: degrees of freedom of the Wishart prior, more than `d + 1` (None: `d + 2`).
+        scale: prior scale `t` (None: `α_μ (α_w − d − 1) / (α_μ + 1)`).
+        prior_mean: prior mean, a number or one for each column.
     """
 
-    def __init__(
-        self,
-        data: Dataset,
-        *,
-        alpha_mu: float = 1.0,
-        alpha_w: float | None = None,
-        scale: float | None = None,
-        prior_mean: ArrayLike = 0.0,
-    ):
-        """Summarise the data; nothing else of it is kept.
+    alpha_mu: float = 1.0
+    alpha_w: float | None = None
+    scale: float | None = None
+    prior_mean: float | Sequence[float] = 0.0
 
-        Args:
-            data: a table of continuous columns.
-            alpha_mu: strength of the prior mean, in rows.
-            alpha_w: degrees of freedom of the Wishart prior, more than `d + 1` (default: `d + 2`).
-            scale: prior scale `t` (default: `α_μ (α_w − d − 1) / (α_μ + 1)`).
-            prior_mean: prior mean, a number or one for each column.
-        """
+    def __post_init__(self) -> None:
+        for name in ("alpha_mu", "alpha_w", "scale"):
+            value = getattr(self, name)
+            if value is not None or name == "alpha_mu":
+                object.__setattr__(self, name, positive(name, value))
+        object.__setattr__(self, "prior_mean", _checked_mean(self.prior_mean))
+
+    def bind(self, data: Dataset, /) -> BGeLikelihood:
+        """The score of a table of continuous columns."""
+        return BGeLikelihood(data, self)
+
+
+class BGeLikelihood(SetFunctionScore):
+    """BGe of one table; nothing of it is kept but its summary, the normal-Wishart posterior."""
+
+    def __init__(self, data: Dataset, parameters: BGe):
         if not data.is_continuous:
             discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
             raise ScoreError(
@@ -59,53 +65,58 @@ class BGe(MarginalLikelihood):
                 "discretised data (discretize='quantile'), or declare these columns continuous."
             )
         d = data.num_variables
-        alpha_mu = positive("alpha_mu", alpha_mu)
-        alpha_w = positive("alpha_w", d + 2 if alpha_w is None else alpha_w)
+        alpha_mu = parameters.alpha_mu
+        alpha_w = float(d + 2) if parameters.alpha_w is None else parameters.alpha_w
         if not alpha_w > d + 1:
             raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
-        scale = positive("scale", alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1) if scale is None else scale)
-        mean = _checked_mean(prior_mean, d)
+        usual = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1)
+        scale = usual if parameters.scale is None else parameters.scale
+        mean = np.asarray(parameters.prior_mean, np.float64)
+        if mean.shape not in ((), (d,)):
+            raise ScoreError(
+                f"prior_mean must be one number, or one for each of {d} columns, not {mean.size}."
+            )
         self.num_variables = d
-        self.scale = scale
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, d)
-        self.scatter = np.stack(
+        scatter = np.stack(
             [_posterior_scale(data.values[kept], data.names, alpha_mu, scale, mean) for kept in rows]
         )
         num_rows = rows.sum(axis=1).astype(float)
-        self.degrees = num_rows + alpha_w - d
-        self.constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
-        self._constant_sums = np.concatenate(
-            [np.zeros((len(rows), 1)), self.constants.cumsum(axis=1)], axis=1
-        )
+        constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
+        self._posterior = NormalWishart(scatter, num_rows + alpha_w - d, constants, scale, self.group_of_node)
+        self._constant_sums = np.concatenate([np.zeros((len(rows), 1)), constants.cumsum(axis=1)], axis=1)
+
+    @property
+    def normal_wishart(self) -> NormalWishart:
+        return self._posterior
 
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        log_determinants = log_minors(self.scatter[group], np.ascontiguousarray(subsets, bool), self.scale)
+        scatter, scale = self._posterior.scatter[group], self._posterior.scale
+        log_determinants = log_minors(scatter, np.ascontiguousarray(subsets, bool), scale)
         return self._from_log_determinants(group, subsets.sum(axis=1), log_determinants)
 
     def all_log_marginals(
         self, group: int, variables: NDArray[np.int64], progress: Progress = silent
     ) -> NDArray[np.float64]:
-        matrix = self.scatter[group][np.ix_(variables, variables)]
+        matrix = self._posterior.scatter[group][np.ix_(variables, variables)]
         sizes = np.bitwise_count(np.arange(1 << len(variables), dtype=np.uint32))
-        return self._from_log_determinants(group, sizes, _all_log_minors(matrix, self.scale))
+        return self._from_log_determinants(group, sizes, _all_log_minors(matrix, self._posterior.scale))
 
     def _from_log_determinants(self, group, sizes, log_determinants) -> NDArray[np.float64]:
         """`M(S) = Σ_{k<n} c_k − ½ (ν' + n) log |R_SS|` with `n = |S|`."""
-        weight = 0.5 * (self.degrees[group] + np.arange(self.num_variables + 1))
+        weight = 0.5 * (self._posterior.degrees[group] + np.arange(self.num_variables + 1))
         return self._constant_sums[group][sizes] - weight[sizes] * log_determinants
 
 
-def _checked_mean(prior_mean: ArrayLike, d: int) -> NDArray[np.float64]:
-    """The prior mean as an array, [] or [d]."""
+def _checked_mean(prior_mean: object) -> float | tuple[float, ...]:
+    """The prior mean as one number, or as one for each column."""
     try:
         mean = np.asarray(prior_mean, float)
     except (TypeError, ValueError) as error:
         raise ScoreError(f"prior_mean must be numbers, got {prior_mean!r}.") from error
-    if mean.shape not in ((), (d,)) or not np.isfinite(mean).all():
-        raise ScoreError(
-            f"prior_mean must be a finite number, or {d}, one for each column; got {prior_mean!r}."
-        )
-    return mean
+    if mean.ndim > 1 or not np.isfinite(mean).all():
+        raise ScoreError(f"prior_mean must be a finite number, or one for each column; got {prior_mean!r}.")
+    return tuple(mean.tolist()) if mean.ndim else float(mean)
 
 
 def _posterior_scale(

@@ -1,11 +1,12 @@
 """Changes of the log score by single edges, all of them at once, inside `jit` and `vmap`.
 
-Two ways with one face. `TableDeltas` looks them up in a dense table: any score, few variables. `SchurDeltas`
-keeps for each node the scatter matrix swept by its parents: BGe only, any number of variables, O(d²) for one
-edge.
+Three ways with one face. `TableDeltas` looks them up in a dense table: any score, few variables.
+`SchurDeltas` keeps for each node the scatter matrix swept by its parents: normal-Wishart posteriors (BGe),
+any number of variables, O(d²) for one edge. `OnDemandDeltas` asks the host: any score, any number of
+variables.
 
-Both are named tuples of arrays, so that those of several data sets with equal `d` can be stacked and mapped
-over. Use them in double precision (`gflowdag.runtime.precision`). Neither knows which edges are legal:
+The first two are named tuples of arrays, so that those of several data sets with equal `d` can be stacked and
+mapped over. Use all in double precision (`gflowdag.runtime.precision`). None knows which edges are legal:
 entries for edges that cannot be added (or removed) are finite and mean nothing.
 """
 
@@ -17,9 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
-from gflowdag.errors import TooLargeError
-from gflowdag.score.bge import BGe
+from gflowdag.score.normal_wishart import NormalWishart
+from gflowdag.score.on_demand import NeighbourScores, OnDemandDeltas
 
 if TYPE_CHECKING:
     from gflowdag.score.base import Score
@@ -28,7 +30,7 @@ MAX_TABLE_VARIABLES = 20
 
 
 class Deltas(Protocol):
-    """What both ways offer; `state` belongs to one DAG."""
+    """What all ways offer; `state` belongs to one DAG."""
 
     def init(self, adjacency: Array) -> Any:
         """State of a DAG, bool [d, d]."""
@@ -52,15 +54,12 @@ class Deltas(Protocol):
 
 
 def make_deltas(score: Score) -> Deltas:
-    """Tables up to 20 variables, Schur complements beyond (BGe)."""
+    """The fastest way: tables up to 20 variables; beyond, Schur complements for BGe, else on demand."""
     if score.num_variables <= MAX_TABLE_VARIABLES:
         return TableDeltas(score.unconstrained_table())
-    if isinstance(score.likelihood, BGe):
-        return schur_deltas(score.likelihood, score.prior_log_weights)
-    raise TooLargeError(
-        f"With this score, methods that change single edges take at most {MAX_TABLE_VARIABLES} variables, "
-        f"and there are {score.num_variables}: use a method on orders (order-mcmc, order-gflownet)."
-    )
+    if (posterior := score.likelihood.normal_wishart) is not None:
+        return schur_deltas(posterior, score.prior_log_weights)
+    return OnDemandDeltas(NeighbourScores(score))
 
 
 class TableState(NamedTuple):
@@ -116,7 +115,7 @@ class SchurState(NamedTuple):
 
 
 class SchurDeltas(NamedTuple):
-    """Deltas of BGe by Schur complements.
+    """Deltas of a normal-Wishart posterior by Schur complements.
 
     With `s` the complement of node `j` given its `l` parents, adding `i` changes the score by
     `c_{l+1} − c_l − ½ log s_ii − ½ (ν' + l + 2) log(s_jj − s_ij² / s_ii) + ½ (ν' + l + 1) log s_jj`.
@@ -186,15 +185,15 @@ class SchurDeltas(NamedTuple):
         )
 
 
-def schur_deltas(likelihood: BGe, prior_log_weights: np.ndarray) -> SchurDeltas:
-    """The deltas of a BGe score; `prior_log_weights` [d]."""
-    group = likelihood.group_of_node
-    constants = likelihood.constants[group] + prior_log_weights
+def schur_deltas(posterior: NormalWishart, prior_log_weights: NDArray[np.float64]) -> SchurDeltas:
+    """The deltas of a normal-Wishart posterior; `prior_log_weights` [d]."""
+    group = posterior.group_of_node
+    constants = posterior.constants[group] + prior_log_weights
     padded = np.concatenate(
         [constants, constants[:, -1:]], axis=1
     )  # d parents: read only where nothing is legal
     return SchurDeltas(
-        likelihood.scatter[group], likelihood.degrees[group], padded, np.asarray(likelihood.scale, np.float64)
+        posterior.scatter[group], posterior.degrees[group], padded, np.asarray(posterior.scale, np.float64)
     )
 
 

@@ -1,28 +1,27 @@
-"""Scores by name. A new likelihood is one file with a `MarginalLikelihood` and one line here."""
+"""Scores by name, and the way from a table to a score. A new score is one file and one line in `SCORES`."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import KnowledgeError, ScoreError
 from gflowdag.score.base import Score
 from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
-from gflowdag.score.likelihood import MarginalLikelihood
+from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import Prior, make_prior
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset, Knowledge
 
-LIKELIHOODS: dict[str, Callable[..., MarginalLikelihood]] = {"bge": BGe, "bde": BDeu, "bdeu": BDeu}
+SCORES: dict[str, type[BGe] | type[BDeu]] = {"bge": BGe, "bde": BDeu, "bdeu": BDeu}
 
 
 def make_score(
     data: Dataset,
     *,
-    score: str = "auto",
+    score: str | UnboundScore = "auto",
     prior: str | Prior = "uniform",
     knowledge: Knowledge | None = None,
     **hyper: Any,
@@ -31,33 +30,57 @@ def make_score(
 
     Args:
         data: validated table; its own knowledge counts where none is given here.
-        score: `"bge"` (continuous), `"bde"` (discrete), or `"auto"` for the one that fits the columns.
+        score: `"bge"` (continuous), `"bde"` (discrete), `"auto"` for the one that fits the columns, or an
+            object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
-        **hyper: hyper-parameters of the likelihood: `alpha_mu`, `alpha_w`, `scale`, `prior_mean` of BGe,
-            `ess` of BDeu.
+        **hyper: hyper-parameters of a score that is given by name: those of `BGe` or of `BDeu`.
     """
     return Score(
         names=tuple(data.names),
-        likelihood=make_likelihood(data, score, **hyper),
+        likelihood=bind_score(data, score, **hyper),
         prior=make_prior(prior),
         constraints=_knowledge(data, knowledge).resolve(data.names),
     )
 
 
-def make_likelihood(data: Dataset, score: str, **hyper: Any) -> MarginalLikelihood:
-    """The marginal likelihood of the columns of a table; arguments as for `make_score`."""
+def bind_score(data: Dataset, score: str | UnboundScore, **hyper: Any) -> LocalScore:
+    """The local score of the columns of a table; arguments as for `make_score`."""
+    bound = unbound_score(data, score, **hyper).bind(data)
+    if data.intervened is not None and not bound.uses_interventions:
+        raise ScoreError(
+            f"{score!r} does not say that it can use interventional data: leave the rows out in which a "
+            "variable was set from outside, or make its `local` leave them out for that variable and set "
+            "`uses_interventions = True`."
+        )
+    return bound
+
+
+def unbound_score(data: Dataset, score: str | UnboundScore, **hyper: Any) -> UnboundScore:
+    """The score object behind a name, or the object itself."""
+    if isinstance(score, type) or not isinstance(score, str | UnboundScore):
+        instance = f" Give an instance: {score.__name__}()." if isinstance(score, type) else ""
+        raise ScoreError(
+            f"score must be one of auto, {', '.join(SCORES)}, or an object such as BGe(alpha_mu=2.0), not "
+            f"{score!r}.{instance}"
+        )
+    if not isinstance(score, str):
+        if hyper:
+            raise ScoreError(f"{score!r} has its parameters already: give it {', '.join(sorted(hyper))}.")
+        return score
     if score == "auto":
         score = _fitting_score(data)
-    if score not in LIKELIHOODS:
-        raise ScoreError(f"There is no score {score!r}; the scores are auto, {', '.join(LIKELIHOODS)}.")
-    likelihood = LIKELIHOODS[score]
-    known = [name for name in inspect.signature(likelihood).parameters if name != "data"]
+    return named_score(score, **hyper)
+
+
+def named_score(name: str, **hyper: Any) -> UnboundScore:
+    """The score of a name, with hyper-parameters."""
+    if name not in SCORES:
+        raise ScoreError(f"There is no score {name!r}; the scores are auto, {', '.join(SCORES)}.")
+    known = list(inspect.signature(SCORES[name]).parameters)
     if unknown := sorted(set(hyper) - set(known)):
-        raise ScoreError(
-            f"Score {score!r} has no parameter {unknown}; its parameters are {', '.join(known)}."
-        )
-    return likelihood(data, **hyper)
+        raise ScoreError(f"Score {name!r} has no parameter {unknown}; its parameters are {', '.join(known)}.")
+    return SCORES[name](**hyper)
 
 
 def _fitting_score(data: Dataset) -> str:

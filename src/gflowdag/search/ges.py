@@ -64,7 +64,7 @@ def bdeu(values: np.ndarray) -> SetFunction:
     for j in range(d):
         levels, codes[:, j] = np.unique(values[:, j], return_inverse=True)
         columns.append(Column(str(j), "discrete", levels=tuple(levels.tolist())))
-    likelihood = BDeu(Dataset(tuple(columns), codes))
+    likelihood = BDeu().bind(Dataset(tuple(columns), codes))
     known: dict[int, float] = {}
 
     def function(sets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
-"""Marginal likelihoods that are differences of one set function.
+"""Scores that are differences of one set function: the marginal likelihoods BGe and BDeu.
 
 Under BGe and BDeu the local score of node `j` with parents `P` is `M(P ∪ j) − M(P)`, where `M(S)` is the log
 marginal likelihood of the columns `S` under the complete DAG on them: that is what score equivalence means.
-So a likelihood only has to know `M`, and the `2^d` values of one `M` serve the tables of all nodes.
+So a score of this form only has to know `M`, and the `2^d` values of one `M` serve the tables of all nodes.
 
 Interventions (Cooper & Yoo, 1999): the rows in which `j` was set from outside say nothing about how `j`
 depends on its parents; they are left out of `j`'s local score and kept in all others. Nodes with the same
@@ -11,26 +11,23 @@ rows form one *group* with one `M`; group 0 is always the pooled data, all rows.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from numbers import Real
-from typing import Any
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.errors import ScoreError
 from gflowdag.runtime.progress import Progress, silent
+from gflowdag.score.local_score import LocalScore
 
 
-class MarginalLikelihood(ABC):
-    """The log marginal likelihood of a table, split into local scores.
+class SetFunctionScore(LocalScore):
+    """A score `M(P ∪ j) − M(P)`: a subclass knows `M`, the log marginal likelihood of a set of columns.
 
     Attributes:
-        num_variables: the number of columns, `d`.
         group_of_node: int [d], the group of rows that counts for each node; 0 is the pooled data.
     """
 
-    num_variables: int
+    uses_interventions = True
     group_of_node: NDArray[np.int64]
 
     @abstractmethod
@@ -57,7 +54,6 @@ class MarginalLikelihood(ABC):
         return not np.any(self.group_of_node)
 
     def local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Log marginal likelihood of `node` given each parent set, bool [m, d] -> [m]."""
         group = int(self.group_of_node[node])
         return self.log_marginals(group, _with(parents, node)) - self.log_marginals(group, parents)
 
@@ -106,13 +102,6 @@ def _part(progress: Progress, position: int, num_parts: int) -> Progress:
         progress(position + done / total, num_parts, **figures)
 
     return report
-
-
-def positive(name: str, value: Any) -> float:
-    """The hyper-parameter `name` as a number, or an error where it is none, not positive or infinite."""
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise ScoreError(f"{name} = {value!r} must be a positive number.")
-    return float(value)
 
 
 def row_groups(

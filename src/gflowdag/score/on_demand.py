@@ -1,0 +1,143 @@
+"""Local scores of any kind inside `jit`, computed on the host when they are first asked for.
+
+Where a table of all parent sets does not fit and no closed form is known, compiled loops call back to the
+host (`jax.pure_callback`). One call serves a whole batch, also under `vmap`, and what was computed before is
+looked up in a bounded memory. Only NumPy and numba run inside the call: JAX must not be entered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from gflowdag.score.known_values import KnownValues
+from gflowdag.score.local_score import local_values
+
+if TYPE_CHECKING:
+    from gflowdag.score.base import Score
+
+
+def _from_host(
+    function: Callable[..., NDArray[np.float64]], shape: tuple[int, ...], *arguments: Array
+) -> Array:
+    """`function` of NumPy arrays, called on the host: float64 of this shape, and more axes under `vmap`."""
+
+    def call(*given: Any) -> NDArray[np.uint32]:
+        # As two words each: the thread of the call does not know of the scope of double precision, and JAX
+        # would round there to float32.
+        return function(*map(np.asarray, given))[..., None].view(np.uint32)
+
+    words = jax.pure_callback(
+        call, jax.ShapeDtypeStruct((*shape, 2), np.uint32), *arguments, vmap_method="broadcast_all"
+    )
+    return jax.lax.bitcast_convert_type(words, jnp.float64)
+
+
+@jax.tree_util.register_static
+class NeighbourScores:
+    """Scores of a node with each of the parent sets that differ from a given one in one parent.
+
+    Knowledge does not enter: all scores are finite. As an argument of compiled functions it is static: every
+    one has machine code of its own.
+    """
+
+    def __init__(self, score: Score) -> None:
+        d = score.num_variables
+        self._likelihood, self._prior = score.likelihood, score.prior_log_weights
+        self._known = KnownValues(d, d, self._compute)
+
+    def __call__(self, node: Array, parents: Array) -> Array:
+        """Local score plus log prior after each toggle.
+
+        Args:
+            node: int [...].
+            parents: bool [..., d]; the node itself is not in it.
+
+        Returns:
+            float64 [..., d]: entry `i` with `i` taken out of the parents or put in; that of the node itself
+            with the parents as they are.
+        """
+        return _from_host(self._on_host, parents.shape, node, parents)
+
+    def _on_host(self, node: NDArray[np.int32], parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return self._known(node.reshape(-1), parents.reshape(-1, parents.shape[-1])).reshape(parents.shape)
+
+    def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        count = parents.sum(axis=1)
+        one_more = self._prior[np.minimum(count + 1, len(self._prior) - 1)]
+        out = self._likelihood.extended_local(node, parents) + one_more[:, None]
+        rows, members = np.nonzero(parents)
+        smaller = parents[rows]
+        smaller[np.arange(len(rows)), members] = False
+        out[rows, members] = local_values(self._likelihood, node, smaller) + self._prior[count[rows] - 1]
+        out[:, node] = local_values(self._likelihood, node, parents) + self._prior[count]
+        return out
+
+
+class OnDemandState(NamedTuple):
+    """A DAG by its parent sets."""
+
+    parents: Array  # bool [d, d], rows are targets
+
+
+class OnDemandDeltas(NamedTuple):
+    """`Deltas` of any score at any number of variables."""
+
+    scores: NeighbourScores
+
+    def init(self, adjacency: Array) -> OnDemandState:
+        return OnDemandState(adjacency.T)
+
+    def add(self, state: OnDemandState, source: Array, target: Array) -> OnDemandState:
+        return OnDemandState(state.parents.at[target, source].set(True))
+
+    def remove(self, state: OnDemandState, source: Array, target: Array) -> OnDemandState:
+        return OnDemandState(state.parents.at[target, source].set(False))
+
+    def all(self, state: OnDemandState) -> Array:
+        return jnp.where(state.parents, 0.0, self._changes(state)).T
+
+    def all_removals(self, state: OnDemandState) -> Array:
+        return jnp.where(state.parents, self._changes(state), 0.0).T
+
+    def _changes(self, state: OnDemandState) -> Array:
+        node = jnp.arange(state.parents.shape[0])
+        rows = self.scores(node, state.parents)
+        return rows - rows[node, node][:, None]
+
+
+@jax.tree_util.register_static
+class OnDemandGraphScore:
+    """Log score of any directed graph, cyclic ones too: bool [n, d, d] -> float64 [n].
+
+    Knowledge does not enter, but for a cost of each parent in sets that are larger than it allows.
+    """
+
+    def __init__(self, score: Score, crowding_cost: float) -> None:
+        """`crowding_cost` is what each parent costs in a set of more than `max_parents`."""
+        d = score.num_variables
+        self._likelihood = score.likelihood
+        count, limit = np.arange(d), score.constraints.max_parents
+        crowded = np.zeros(d, bool) if limit is None else count > limit
+        self._prior = score.prior_log_weights - np.where(crowded, crowding_cost * count, 0.0)
+        self._known = KnownValues(d, 1, self._compute)
+
+    def __call__(self, graphs: Array, /) -> Array:
+        return _from_host(self._on_host, graphs.shape[:-2], graphs)
+
+    def _on_host(self, graphs: NDArray[np.bool_]) -> NDArray[np.float64]:
+        parents = np.swapaxes(graphs, -1, -2)
+        d = parents.shape[-1]
+        flat = np.ascontiguousarray(parents).reshape(-1, d)
+        node = np.tile(np.arange(d), len(flat) // d)
+        return self._known(node, flat).reshape(parents.shape[:-1]).sum(axis=-1)
+
+    def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        values = local_values(self._likelihood, node, parents) + self._prior[parents.sum(axis=1)]
+        return values[:, None]
