@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -89,6 +90,45 @@ def test_the_rooms_have_no_cycle() -> None:
 def test_the_package_does_not_import_the_laboratory() -> None:
     for path in SOURCE.rglob("*.py"):
         assert not any(name.startswith("gflowdag_lab") for name in _imported_modules(path)), path
+
+
+def _names_taken(path: Path) -> set[tuple[str, str]]:
+    """Every module of the package that a file imports from, with the name that it takes."""
+    taken: set[tuple[str, str]] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            taken |= {(alias.name, "") for alias in node.names if alias.name.startswith("gflowdag.")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "gflowdag":
+            taken |= {(str(node.module), alias.name) for alias in node.names}
+    return taken
+
+
+def test_the_laboratory_takes_public_names_alone() -> None:
+    """Public is what the package, a room or `gflowdag.errors` names in `__all__`."""
+    from gflowdag import errors
+
+    for path in LAB.rglob("*.py"):
+        for module, name in sorted(_names_taken(path)):
+            assert module.removeprefix("gflowdag.").split(".")[0] in {"gflowdag", *ALLOWED}, (path, module)
+            assert module.count(".") <= 1, f"{path.name} looks into {module}"
+            public = dir(errors) if module == "gflowdag.errors" else importlib.import_module(module).__all__
+            public = [*public, *ALLOWED] if module == "gflowdag" else public
+            assert name in public, f"{path.name} takes {name} from {module}"
+
+
+def test_the_laboratory_touches_nothing_private() -> None:
+    own = {"self", "os", "process_executor"}  # the last is loky's
+    for path in LAB.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and node.attr[1:2] != "_":
+                named = isinstance(node.value, ast.Name) and node.value.id in own
+                assert named or node.attr in {"_asdict", "_replace", "_fields"}, f"{path.name}: {node.attr}"
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in SOURCE.glob("*/__init__.pyi")))
+def test_every_public_name_of_a_room_is_there(room: str) -> None:
+    module = importlib.import_module(f"gflowdag.{room}")
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
 
 
 def test_no_approximate_estimator_uses_the_exact_engine() -> None:

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from gflowdag.cli.options import Quiet, Seed, make_console
-from gflowdag.runtime.interrupts import noted_at_interrupt
+from gflowdag.cli import Quiet, Seed, make_console
+from gflowdag.runtime import noted_at_interrupt
 
 _GOES_ON = "what is finished stays, and the same command goes on with the rest"
 

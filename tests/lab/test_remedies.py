@@ -17,7 +17,7 @@ from gflowdag_lab.paper.remedies import BlindLearner, PartlyRemedied
 @double_precision
 def _learner(score: Score, *, schedule: bool, reparametrised: bool):
     estimator = PartlyRemedied(temperature_schedule=schedule, reparametrised=reparametrised)
-    return estimator._learner(score, estimator._preset(score.num_variables), seed=0)
+    return estimator.make_learner(score, estimator.training_preset(score.num_variables), seed=0)
 
 
 def _score() -> Score:

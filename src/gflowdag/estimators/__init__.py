@@ -11,17 +11,27 @@ from gflowdag.runtime.messages import instead, nearest
 
 if TYPE_CHECKING:
     from gflowdag.estimators.auto import AutoPosterior as AutoPosterior
-    from gflowdag.estimators.base import StructureLearner
+    from gflowdag.estimators.base import StructureLearner as StructureLearner
     from gflowdag.estimators.bcd_nets import BCDNets as BCDNets
+    from gflowdag.estimators.bcd_nets import bcd_posterior as bcd_posterior
     from gflowdag.estimators.bootstrap import BootstrapGES as BootstrapGES
     from gflowdag.estimators.bootstrap import BootstrapPC as BootstrapPC
+    from gflowdag.estimators.dag_gflownet import PRESETS as PRESETS
     from gflowdag.estimators.dag_gflownet import DAGGFlowNet as DAGGFlowNet
+    from gflowdag.estimators.dag_gflownet import Preset as Preset
+    from gflowdag.estimators.dag_gflownet import preset_for as preset_for
     from gflowdag.estimators.dibs import DiBS as DiBS
+    from gflowdag.estimators.dibs import dibs_posterior as dibs_posterior
+    from gflowdag.estimators.dibs import dibs_target as dibs_target
     from gflowdag.estimators.exact import ExactPosterior as ExactPosterior
     from gflowdag.estimators.gadget import Gadget as Gadget
     from gflowdag.estimators.mc3 import MC3 as MC3
     from gflowdag.estimators.order_gflownet import OrderGFlowNet as OrderGFlowNet
+    from gflowdag.estimators.order_gflownet import order_space as order_space
     from gflowdag.estimators.order_mcmc import OrderMCMC as OrderMCMC
+    from gflowdag.estimators.order_mcmc import mixing as mixing
+    from gflowdag.estimators.stacked import TrainedStack as TrainedStack
+    from gflowdag.estimators.stacked import train_together as train_together
     from gflowdag.posterior.posterior import Posterior
 
 # Method name -> (module, class). A new method is one file, one line here and one for type checkers above.
@@ -38,15 +48,29 @@ REGISTRY = {
     "bcd-nets": ("bcd_nets", "BCDNets"),
     "auto": ("auto", "AutoPosterior"),
 }
-_CLASSES = {name: module for module, name in REGISTRY.values()}
+# Parts of estimators, for those who train or sample by themselves: public name -> module.
+_PARTS = {
+    "StructureLearner": "base",
+    "bcd_posterior": "bcd_nets",
+    "PRESETS": "dag_gflownet",
+    "Preset": "dag_gflownet",
+    "preset_for": "dag_gflownet",
+    "dibs_posterior": "dibs",
+    "dibs_target": "dibs",
+    "order_space": "order_gflownet",
+    "mixing": "order_mcmc",
+    "TrainedStack": "stacked",
+    "train_together": "stacked",
+}
+_MODULES = {name: module for module, name in REGISTRY.values()} | _PARTS
 
 if not TYPE_CHECKING:
-    __all__ = ["REGISTRY", "estimator_class", "fit", *sorted(_CLASSES)]
+    __all__ = ["REGISTRY", "estimator_class", "fit", *sorted(_MODULES)]
 
     def __getattr__(name):
-        if name not in _CLASSES:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def estimator_class(method: str) -> type[StructureLearner]:

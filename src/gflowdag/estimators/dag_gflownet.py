@@ -165,9 +165,9 @@ class DAGGFlowNet(StructureLearner):
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         self._check_counts("num_guides", "num_witnesses", least=0)
-        preset = self._preset(score.num_variables)
+        preset = self.training_preset(score.num_variables)
         num_devices = count_devices(self.devices, batch_size=preset.batch_size)
-        learner = self._learner(score, preset, seed, progress)
+        learner = self.make_learner(score, preset, seed, progress)
         train_key, sample_key = jax.random.split(jax.random.key(seed))
         begin_phase(progress, "training")
         with data_parallel(num_devices):
@@ -183,9 +183,11 @@ class DAGGFlowNet(StructureLearner):
                 progress=progress,
             )
             begin_phase(progress, "sampling")
-            return self._posterior(score, seed, learner.space, trained.params, sample_key, trained.iterations)
+            return self.posterior_of(
+                score, seed, learner.space, trained.params, sample_key, trained.iterations
+            )
 
-    def _posterior(
+    def posterior_of(
         self, score: Score, seed: int, space: EdgeSpace, policy: Policy, key: Array, iterations: int
     ) -> Posterior:
         """What a trained policy says, and what witnesses say about it."""
@@ -213,7 +215,7 @@ class DAGGFlowNet(StructureLearner):
             settings += [self.num_guides]
         return settings
 
-    def _preset(self, num_variables: int) -> Preset:
+    def training_preset(self, num_variables: int) -> Preset:
         """The preset with what the user set in its place."""
         if self.preset not in PRESETS:
             raise GFlowDAGError(f"preset must be one of {', '.join(PRESETS)}, not {self.preset!r}")
@@ -225,9 +227,10 @@ class DAGGFlowNet(StructureLearner):
             options = options._replace(learning_rate=self.learning_rate)
         return Preset(self.iterations or preset.iterations, self.batch_size or preset.batch_size, options)
 
-    def _learner(
+    def make_learner(
         self, score: Score, preset: Preset, seed: int, progress: Progress = silent
     ) -> EdgeLearner | EdgeCloning | PaperLearner:
+        """What is trained; a subclass may train something else."""
         d = score.num_variables
         if self.preset == "chains":
             return self._pupil(score, preset, seed, progress)

@@ -2,8 +2,10 @@
 
 from gflowdag.exact.best import map_graph
 from gflowdag.exact.marginals import Exact, posterior
+from gflowdag.exact.recurrence import weigh_completions, weigh_dags
 from gflowdag.exact.references import Reference, reference
 from gflowdag.exact.sampling import sample
+from gflowdag.exact.scaled import potentials, subset_sums
 from gflowdag.exact.size import MAX_VARIABLES, check_size, estimated_bytes
 
 __all__ = [
@@ -14,6 +16,10 @@ __all__ = [
     "estimated_bytes",
     "map_graph",
     "posterior",
+    "potentials",
     "reference",
     "sample",
+    "subset_sums",
+    "weigh_completions",
+    "weigh_dags",
 ]

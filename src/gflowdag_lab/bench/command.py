@@ -9,8 +9,7 @@ from rich.console import Console
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.exact import MAX_VARIABLES
-from gflowdag.runtime.files import atomic_write
-from gflowdag.runtime.messages import instead
+from gflowdag.runtime import atomic_write, instead
 from gflowdag_lab.bench import figure, ratios, tables
 from gflowdag_lab.bench.ladders import METHODS, is_installed, require_methods
 from gflowdag_lab.bench.process import measure_apart

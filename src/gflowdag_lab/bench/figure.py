@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gflowdag.runtime.files import atomic_write
+from gflowdag.runtime import atomic_write
 from gflowdag_lab.bench.measure import GOALS
 from gflowdag_lab.bench.results import Row
 from gflowdag_lab.bench.tasks import SUBJECTS

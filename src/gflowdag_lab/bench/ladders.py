@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.runtime.messages import instead
+from gflowdag.runtime import instead
 
 GROWTH = 2  # effort of a rung over that of the one below
 Settings = dict[str, Any]

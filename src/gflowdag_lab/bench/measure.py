@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gflowdag import exact
-from gflowdag.data import Dataset, simulate
+from gflowdag import exact, simulate
+from gflowdag.data import Dataset
 from gflowdag.estimators import estimator_class
-from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.precision import double_precision
+from gflowdag.posterior import Posterior
+from gflowdag.runtime import double_precision
 from gflowdag.score import Score, make_score
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.ladders import GROWTH, method_of, rungs

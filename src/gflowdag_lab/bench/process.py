@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gflowdag.posterior.runs import device_name
-from gflowdag.runtime.files import plain
+from gflowdag.posterior import device_name
+from gflowdag.runtime import plain
 from gflowdag_lab.bench.results import Row
 from gflowdag_lab.bench.tasks import Task
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from gflowdag import __version__
 from gflowdag.errors import FileFormatError, GFlowDAGError
-from gflowdag.runtime.files import read_json, write_json
-from gflowdag.runtime.threads import num_cores
+from gflowdag.runtime import num_cores, read_json, write_json
 from gflowdag_lab.paper.fits import commit
 
 SCHEMA = 3

@@ -28,44 +28,43 @@ def _exact(score: Score, seed: int) -> Draw:
 
 
 def _mc3(score: Score, seed: int) -> Draw:
-    from gflowdag.mcmc.changes import make_changes
-    from gflowdag.mcmc.moves import limits_from_constraints
-    from gflowdag.mcmc.structure import init, run
+    from gflowdag.mcmc import limits_from_constraints, make_changes, structure
 
     steps = 400  # of which four are recorded
     changes, limits = make_changes(score.deltas()), limits_from_constraints(*score.constraints)
     empty = np.zeros((_NUM_CHAINS, score.num_variables, score.num_variables), bool)
 
     def draw() -> int:
-        state = init(empty, score.log_score(empty), changes, limits)
-        run(jax.random.key(seed), state, changes, limits, burn_in=0, num_steps=steps, thinning=steps // 4)
+        state = structure.init(empty, score.log_score(empty), changes, limits)
+        structure.run(
+            jax.random.key(seed), state, changes, limits, burn_in=0, num_steps=steps, thinning=steps // 4
+        )
         return _NUM_CHAINS * steps
 
     return draw
 
 
 def _order_mcmc(score: Score, seed: int) -> Draw:
-    from gflowdag.mcmc.order_chains import SWEEP, Replicas
-    from gflowdag.orders.problem import order_problem
+    from gflowdag.mcmc import order_chains
+    from gflowdag.orders import order_problem
 
     start_key, key = jax.random.split(jax.random.key(seed))
     problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
-    replicas = Replicas(problem, (1.0,), _NUM_CHAINS, start_key, rng)
+    replicas = order_chains.Replicas(problem, (1.0,), _NUM_CHAINS, start_key, rng)
 
     def draw() -> int:
         sweeps = _BATCH // _NUM_CHAINS  # each leaves a new graph in every chain
         for _ in range(sweeps):
-            replicas.sweep(key, SWEEP)
+            replicas.sweep(key, order_chains.SWEEP)
         return sweeps * _NUM_CHAINS
 
     return draw
 
 
 def _order_gflownet(score: Score, seed: int) -> Draw:
-    from gflowdag.estimators.order_gflownet import order_space
-    from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
-    from gflowdag.orders.draws import draw_graphs
-    from gflowdag.orders.problem import order_problem
+    from gflowdag.estimators import order_space
+    from gflowdag.gflownet import OrderLearner, sample_orders
+    from gflowdag.orders import draw_graphs, order_problem
 
     problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
     space = order_space(score, problem)
@@ -80,15 +79,10 @@ def _order_gflownet(score: Score, seed: int) -> Draw:
 
 
 def _dag_gflownet(score: Score, seed: int) -> Draw:
-    from gflowdag.gflownet.edge_learner import EdgeLearner
-    from gflowdag.gflownet.edge_policy import default_width
-    from gflowdag.gflownet.edges import edge_space
-    from gflowdag.gflownet.rollout import sample_dags
+    from gflowdag.gflownet import EdgeLearner, default_width, edge_space, sample_dags
 
     space = edge_space(score)
-    policy, _ = EdgeLearner(space, batch_size=128, width=default_width(score.num_variables)).init(
-        jax.random.key(seed)
-    )
+    policy, _ = EdgeLearner(space, width=default_width(score.num_variables)).init(jax.random.key(seed))
     key, count = jax.random.key(seed), num_drawn()
     return lambda: len(np.asarray(sample_dags(space, policy, key, count).adjacency))
 

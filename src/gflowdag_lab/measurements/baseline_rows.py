@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import pandas as pd
 
 from gflowdag import metrics
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.exact.references import reference
+from gflowdag.estimators import StructureLearner
+from gflowdag.exact import reference
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row
@@ -48,7 +49,9 @@ def sachs(learner: Learner, options: Options) -> Iterator[Row]:
         yield {"alignment": alignment, **row(problem, truth, fitted, options)}
 
 
-def row(problem: problems.Problem, truth: object, learner: StructureLearner, options: Options) -> Row:
+def row(
+    problem: problems.Problem, truth: pd.DataFrame | np.ndarray, learner: StructureLearner, options: Options
+) -> Row:
     """Recovery, fidelity where the exact posterior is at hand, trust and seconds of one fit."""
     posterior = getattr(learner, "posterior_", None) or learner.fit(problem.data).posterior_
     figures = posterior.diagnostics()

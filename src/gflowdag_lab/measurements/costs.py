@@ -48,7 +48,7 @@ def fit(method: str, num_variables: int, share: float) -> dict[str, float]:
         name: max(2, round(share * (defaults[name] or ITERATIONS[method]))) for name in LENGTHS[method]
     }
     alone = {name: value for name, value in IN_THIS_PROCESS.items() if name in defaults}
-    estimator = kind(random_state=0, **lengths, **alone)
+    estimator = kind(random_state=0).set_params(**lengths, **alone)
     before, started = _peak(), _processor_seconds()
     estimator.fit(frame)
     return {"seconds": _processor_seconds() - started, "mebibytes": _peak() - before}

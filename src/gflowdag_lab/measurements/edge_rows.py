@@ -6,34 +6,31 @@ Every error comes in two columns: raw policy samples, and importance-weighted.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from gflowdag import metrics
-from gflowdag.estimators.dag_gflownet import PRESETS, DAGGFlowNet, weighted_posterior
-from gflowdag.estimators.witnesses import short_chains, witness_log_weights
+from gflowdag.estimators import PRESETS, DAGGFlowNet
 from gflowdag.exact import Reference, reference
-from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory
-from gflowdag.gflownet.rollout import sample_dags
-from gflowdag.posterior.posterior import Posterior
+from gflowdag.gflownet import EdgeLearner, EdgeSpace, Policy
+from gflowdag.posterior import Posterior
 from gflowdag.score import Score, make_score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row
 
 
-def learner(score: Score, space: EdgeSpace, options: Options, **settings: Any) -> EdgeLearner:
+def learner(score: Score, options: Options, **settings: Any) -> EdgeLearner:
     """The learner of `fast`, with other settings than its own where they are given."""
-    d = space.num_variables
-    batch = int(options.extra.get("batch", PRESETS["fast"].batch_size))
-    check_memory(d, batch)
-    number = settings.pop("num_guides", num_guides(options))
-    guides = jnp.asarray(short_chains(score, options.seed, number).samples) if number else None
-    return EdgeLearner(space, guides=guides, batch_size=batch, width=default_width(d), **settings)
+    estimator = DAGGFlowNet(
+        batch_size=int(options.extra.get("batch", PRESETS["fast"].batch_size)),
+        num_guides=settings.pop("num_guides", num_guides(options)),
+    )
+    made = estimator.make_learner(score, estimator.training_preset(score.num_variables), options.seed)
+    assert isinstance(made, EdgeLearner)
+    return replace(made, **settings)
 
 
 def num_guides(options: Options) -> int:
@@ -63,9 +60,8 @@ def scalings(options: Options) -> list[bool]:
 
 def posterior_of(score: Score, space: EdgeSpace, policy: Policy, options: Options) -> Posterior:
     """What the estimator makes of a policy."""
-    samples = sample_dags(space, policy, jax.random.key(1), 1000 if options.quick else 10_000)
-    witnesses = witness_log_weights(score, 1, 256, space, policy)
-    return weighted_posterior(score, samples, 1000, witnesses)
+    estimator = DAGGFlowNet(num_weighted=1000 if options.quick else 10_000)
+    return estimator.posterior_of(score, 0, space, policy, jax.random.key(1), iterations=0)
 
 
 def fidelity(posterior: Posterior, exact: Reference) -> Row:
@@ -110,10 +106,9 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
         "seconds": seconds,
         **fidelity(posterior, exact),
     }
-    if problem.truth is not None:
-        truth = problem.truth.loc[list(score.names), list(score.names)].to_numpy()
-        beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
-        for name, belief in {**beliefs, "exact": exact.edge_probabilities}.items():
-            row[f"e_shd_{name}"] = metrics.expected_shd(belief, truth)
-            row[f"auroc_{name}"] = metrics.auroc(belief, truth)
+    truth = problem.truth.loc[list(score.names), list(score.names)].to_numpy()
+    beliefs = {name: details[f"{name}_edge_probabilities"] for name in ("raw", "weighted")}
+    for name, belief in {**beliefs, "exact": exact.edge_probabilities}.items():
+        row[f"e_shd_{name}"] = metrics.expected_shd(belief, truth)
+        row[f"auroc_{name}"] = metrics.auroc(belief, truth)
     return row

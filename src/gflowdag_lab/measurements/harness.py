@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gflowdag.posterior.runs import device_name
+from gflowdag.posterior import device_name
 from gflowdag_lab.bench.results import Results, Row, circumstances
 
 __all__ = ["CASES", "Options", "Row", "case", "in_double_precision", "markdown", "run"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gflowdag import exact, metrics
-from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior import Posterior
 from gflowdag.score import Score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Row
@@ -25,7 +25,7 @@ def recovery_row(problem: problems.Problem, score: Score, posterior: Posterior) 
         "expected_shd": metrics.expected_shd(posterior, problem.truth),
         "auroc": metrics.auroc(probabilities, problem.truth),
         "distinct": posterior.diagnostics()["num_distinct"],
-        "median_log_score": float(np.median(posterior.log_scores)),
+        "median_log_score": float(np.median(np.asarray(posterior.log_scores))),
         "edge_probabilities": probabilities.to_numpy().tolist(),
     }
     if score.num_variables <= QUICK_EXACT:

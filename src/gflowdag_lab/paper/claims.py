@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime import counted
 from gflowdag_lab.paper import paper_numbers
 from gflowdag_lab.paper.experiment import Tables
 from gflowdag_lab.paper.methods import OF_THE_PAPER

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gflowdag.runtime.progress import progress_bar
+from gflowdag.runtime import progress_bar
 from gflowdag_lab.paper.page import write_page
 from gflowdag_lab.paper.reproduce import chosen_experiments, run, run_together, shown_row
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gflowdag.runtime.files import atomic_write
+from gflowdag.runtime import atomic_write
 from gflowdag_lab.paper.tables import Frame
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime import counted
 from gflowdag_lab.paper import paper_numbers
 from gflowdag_lab.paper.experiment import Tables
 from gflowdag_lab.paper.tables import Frame, earlier_versions, shown

@@ -13,8 +13,7 @@ import numpy as np
 
 from gflowdag import __version__
 from gflowdag.data import Dataset
-from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.runs import device_name
+from gflowdag.posterior import Posterior, device_name
 from gflowdag_lab.paper.methods import METHODS, make_estimator, settings
 from gflowdag_lab.paper.problems import Spec, as_json, load
 from gflowdag_lab.paper.study import Task

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gflowdag import metrics
-from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.truth import reordered
+from gflowdag.posterior import Posterior, reordered
 from gflowdag.score import make_score
 from gflowdag_lab.paper.problems import Problem
 
@@ -145,7 +144,7 @@ def random_orders(posterior: Posterior, truth: pd.DataFrame, num_orders: int = 1
 
 def exact_by_enumeration(problem: Problem) -> Posterior:
     """The exact posterior as the weighted list of all DAGs, for five variables or fewer."""
-    from gflowdag.graph.enumeration import all_dags
+    from gflowdag.graph import all_dags
 
     graphs = all_dags(problem.data.num_variables)
     log_scores = make_score(problem.data).log_score(graphs)

@@ -8,10 +8,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators import REGISTRY
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.dag_gflownet import PAPERS_NETWORK, preset_for
-from gflowdag.runtime.messages import instead
+from gflowdag.estimators import StructureLearner, estimator_class, preset_for
+from gflowdag.runtime import instead
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_BUDGETS: Mapping[int, float] = MappingProxyType({})
@@ -111,7 +109,7 @@ METHODS: dict[str, Method] = {
         budgets={13: _SOME_MINUTES},
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
         change=Change(
-            PAPERS_NETWORK,
+            "0.2.0",
             "the two output perceptrons started with smaller weights than those of the official "
             "implementation (each layer by a factor of 0.72) and had GELU in place of ReLU",
         ),
@@ -242,10 +240,10 @@ def make_estimator(name: str, options: Mapping[str, Any], seed: int) -> Structur
     path = METHODS[name].estimator
     if ":" in path:
         module, class_name = path.split(":")
+        kind = getattr(importlib.import_module(module), class_name)
     else:
-        module, class_name = REGISTRY[path]
-        module = f"gflowdag.estimators.{module}"
-    return getattr(importlib.import_module(module), class_name)(random_state=seed, **options)
+        kind = estimator_class(path)
+    return kind(random_state=seed, **options)
 
 
 def require_methods(names: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.runtime.files import atomic_write
+from gflowdag.runtime import atomic_write
 from gflowdag_lab.paper import findings
 from gflowdag_lab.paper.claims import claims_table
 from gflowdag_lab.paper.experiment import Experiment, Tables

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from gflowdag.data import Dataset, load_dataset, simulate
+from gflowdag import simulate
+from gflowdag.data import Dataset, load_dataset
 from gflowdag.errors import GFlowDAGError
 
 NUM_HELD_OUT = 100  # rows of D'; the paper does not say how many it used
@@ -22,7 +23,7 @@ class Problem(NamedTuple):
 
     name: str
     data: Dataset
-    truth: pd.DataFrame | None  # bool [source, target]
+    truth: pd.DataFrame  # bool [source, target]
     held_out: pd.DataFrame | None = None  # further rows, not scaled
 
 
@@ -55,8 +56,7 @@ def load(spec: Spec) -> Problem:
             edges_per_node=spec.edges_per_node,
         )
     if spec.kind in SACHS:
-        named = load_dataset(spec.kind)
-        return Problem(spec.kind, named.dataset(), named.truth)
+        return _sachs(spec.kind, spec.kind)
     raise GFlowDAGError(f"there is no problem {spec.kind!r}")
 
 
@@ -74,18 +74,22 @@ def linear_gaussian(
 
 def sachs_continuous() -> Problem:
     """853 observations of 11 proteins, standardised."""
-    named = load_dataset("sachs")
-    return Problem("Sachs continuous", named.dataset(), named.truth)
+    return _sachs("sachs", "Sachs continuous")
 
 
 def sachs_interventional(folder: Path | None) -> Problem:
     """5400 discretised observations under nine conditions; `folder` holds the file."""
     if folder is None:
-        named = load_dataset("sachs-interventional")
-        return Problem("Sachs interventional", named.dataset(), named.truth)
+        return _sachs("sachs-interventional", "Sachs interventional")
     frame = pd.read_csv(folder / "sachs_interventional_discrete.csv")
     data = Dataset.from_frame(frame, interventions="INT", intervention_base=1)
-    return Problem("Sachs interventional", data, load_dataset("sachs").truth)
+    return Problem("Sachs interventional", data, sachs_continuous().truth)
+
+
+def _sachs(dataset: str, name: str) -> Problem:
+    named = load_dataset(dataset)
+    assert named.truth is not None  # the network of Sachs et al.
+    return Problem(name, named.dataset(), named.truth)
 
 
 SACHS = {

@@ -13,11 +13,17 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.estimators.dag_gflownet import DAGGFlowNet, Preset
-from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
-from gflowdag.gflownet.edge_policy import PairPolicy, default_width
-from gflowdag.gflownet.edges import Observation, check_memory, edge_space
-from gflowdag.runtime.progress import Progress, silent
+from gflowdag.estimators import DAGGFlowNet, Preset
+from gflowdag.gflownet import (
+    EdgeLearner,
+    Observation,
+    PairPolicy,
+    Tempering,
+    check_memory,
+    default_width,
+    edge_space,
+)
+from gflowdag.runtime import Progress, silent
 from gflowdag.score import Score
 
 _UNTEMPERED = Tempering(first_gain=1e9, rate=0.0)  # the exponent starts at 1 and stays there
@@ -54,7 +60,9 @@ class PartlyRemedied(DAGGFlowNet):
         self.temperature_schedule = temperature_schedule
         self.reparametrised = reparametrised
 
-    def _learner(self, score: Score, preset: Preset, seed: int, progress: Progress = silent) -> EdgeLearner:
+    def make_learner(
+        self, score: Score, preset: Preset, seed: int, progress: Progress = silent
+    ) -> EdgeLearner:
         del seed, progress
         d = score.num_variables
         check_memory(d, preset.batch_size)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.runtime.messages import instead
-from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime import Progress, instead, silent
 from gflowdag_lab.paper import limitations, lingauss, sachs, small_graphs
 from gflowdag_lab.paper.experiment import Experiment
 from gflowdag_lab.paper.fits import fit_tasks

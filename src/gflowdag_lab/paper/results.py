@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from gflowdag.errors import FileFormatError
-from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior import Posterior
 from gflowdag_lab.paper import judge
 from gflowdag_lab.paper.fits import load_posterior
 from gflowdag_lab.paper.methods import METHODS
@@ -103,7 +103,7 @@ class Results:
             return row
         posterior, truth = self.posterior(study, row), self.problem(row).truth
         exact = self.reference(study, row["problem"], reference)
-        row = row if truth is None else row | judge.recovery(posterior, truth)
+        row |= judge.recovery(posterior, truth)
         return row if exact is None else row | judge.fidelity(posterior, exact)
 
     def judged(self, study: str, reference: str) -> Frame:

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chisquare
 
-from gflowdag import plot
-from gflowdag.graph.bits import graph_keys
-from gflowdag.graph.equivalence import class_keys, class_size, cpdag
-from gflowdag.posterior.metrics import class_coverage
-from gflowdag.posterior.posterior import Posterior
+from gflowdag import metrics, plot
+from gflowdag.graph import class_keys, class_size, cpdag, graph_keys
+from gflowdag.posterior import Posterior
 from gflowdag_lab.paper import figures, judge, paper_numbers
 from gflowdag_lab.paper.experiment import Experiment, Tables
 from gflowdag_lab.paper.methods import OF_THE_PAPER, OURS, WITH_INTERVENTIONS
@@ -213,7 +211,7 @@ def table_coverage(results: Results) -> Tables:
     classes, even = [], []
     for fit in results.successes(CONTINUOUS).to_dict(orient="records"):
         posterior = results.posterior(CONTINUOUS, fit)
-        table = class_coverage(posterior)
+        table = metrics.class_coverage(posterior)
         table["class_size"] = table["class_size"].astype(float)
         table.insert(0, "method", fit["method"])
         known = {name: fit.get(name) for name in ("size", "num_variables", "iterations", "version")}

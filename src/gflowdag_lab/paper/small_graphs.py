@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from gflowdag import plot
-from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior import Posterior
 from gflowdag_lab.paper import figures, paper_numbers
 from gflowdag_lab.paper.experiment import Experiment, Tables
 from gflowdag_lab.paper.judge import sampled

@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gflowdag.errors import FileFormatError, MissingExtraError
-from gflowdag.runtime.files import plain, write_json
-from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime import Progress, plain, silent, write_json
 
 _MAX_DEATHS = 3  # of workers by one task, before it counts as failed
 # Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once. Nor do

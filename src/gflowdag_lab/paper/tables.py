@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from gflowdag.runtime.files import atomic_write
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime import atomic_write, counted
 from gflowdag_lab.paper.methods import METHODS, is_outdated, planned_iterations
 
 Frame: TypeAlias = Any

@@ -14,21 +14,13 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import numpy as np
-from jax import Array
 
-from gflowdag.data import Dataset
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.dag_gflownet import DAGGFlowNet
-from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
-from gflowdag.gflownet.trainer import clipped_adam, train
-from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.precision import double_precision
-from gflowdag.runtime.progress import Progress, silent
-from gflowdag.score import Score, make_score
+from gflowdag import __version__
+from gflowdag.estimators import DAGGFlowNet, StructureLearner, train_together
+from gflowdag.runtime import Progress, double_precision, silent
 from gflowdag_lab.paper.fits import keep
 from gflowdag_lab.paper.methods import make_estimator
 from gflowdag_lab.paper.problems import Spec, load
@@ -96,8 +88,7 @@ def _has_memory_for(fits: Sequence[PlannedFit], progress: Progress) -> bool:
 
 def _checkpoints(fits: Sequence[PlannedFit]) -> Path:
     """Where the training of a stack leaves its checkpoints: a folder of exactly these fits and network."""
-    settings = _estimator(fits[0].task)._settings()  # type: ignore[attr-defined] (those that can be stacked)
-    asked = repr((settings, [(fit.folder.name, fit.task) for fit in fits]))
+    asked = repr((__version__, [(fit.folder.name, fit.task) for fit in fits]))
     return fits[0].folder / "stacks" / hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
@@ -106,7 +97,9 @@ def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
     started = time.perf_counter()
     tables = [load(Spec(**task.arguments["problem"])).data for task, _ in fits]
     folder = _checkpoints(fits)
-    trained = train_together(_estimator(fits[0].task), tables, progress, folder)
+    estimator = _estimator(fits[0].task)
+    assert isinstance(estimator, DAGGFlowNet)
+    trained = train_together(estimator, tables, progress, folder)
     share = (time.perf_counter() - started) / len(fits)
     drawn = []
     for index in range(len(fits)):
@@ -119,52 +112,3 @@ def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
         row |= {"fit_seed": trained.seed, "stack": len(fits)}
         store_row(task, study, row, posterior.diagnostics()["seconds"])
     shutil.rmtree(folder)
-
-
-class TrainedStack(NamedTuple):
-    """Policies of several data sets, trained at once."""
-
-    estimator: Any  # a `DAGGFlowNet`
-    scores: list[Score]
-    learners: list[Any]
-    params: Any  # leaves have a leading axis [data sets]
-    iterations: int
-    seed: int
-    key: Array  # for sampling
-
-    def posterior(self, index: int) -> Posterior:
-        """What the policy of one data set says."""
-        return self.estimator._posterior(
-            self.scores[index],
-            self.seed + index,
-            self.learners[index].space,
-            unstack(self.params, index),
-            jax.random.fold_in(self.key, index),
-            self.iterations,
-        )
-
-
-def train_together(
-    estimator: Any, tables: Sequence[Dataset], progress: Progress = silent, folder: Path | None = None
-) -> TrainedStack:
-    """Train on several data sets of equal size at once, with the settings of `estimator`.
-
-    With a `folder`, checkpoints are left there, and training goes on from the last of them.
-    """
-    seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
-    scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
-    preset = estimator._preset(scores[0].num_variables)
-    learners = [estimator._learner(score, preset, seed + index) for index, score in enumerate(scores)]
-    train_key, sample_key = jax.random.split(jax.random.key(seed))
-    trained = train(
-        Stacked(learners),
-        train_key,
-        iterations=estimator.iterations if estimator.budget is not None else preset.iterations,
-        budget=estimator.budget,
-        options=preset.options,
-        optimizer=stacked_optimizer(clipped_adam(preset.options)),
-        folder=folder,
-        resume=folder is not None,
-        progress=progress,
-    )
-    return TrainedStack(estimator, scores, learners, trained.params, trained.iterations, seed, sample_key)

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from gflowdag.baselines import bcd_nets
-from gflowdag.estimators.bcd_nets import bcd_posterior
-from gflowdag.runtime.precision import double_precision
+from gflowdag.estimators import bcd_posterior
+from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gflowdag.estimators.bootstrap import BootstrapGES, BootstrapPC
+from gflowdag.estimators import BootstrapGES, BootstrapPC
 from gflowdag.search import ges
 from gflowdag_lab.measurements import baseline_rows, problems
 from gflowdag_lab.measurements.harness import Options, Row, case

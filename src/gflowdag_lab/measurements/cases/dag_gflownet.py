@@ -20,18 +20,20 @@ import numpy as np
 from scipy.special import softmax
 
 from gflowdag import metrics
-from gflowdag.estimators.dag_gflownet import PRESETS, preset_for
+from gflowdag.estimators import PRESETS, preset_for
 from gflowdag.exact import reference
-from gflowdag.gflownet.balanced import balanced_dags
-from gflowdag.gflownet.edge_learner import Tempering
-from gflowdag.gflownet.edges import edge_space
-from gflowdag.gflownet.evaluate import policy_distribution
-from gflowdag.gflownet.paper_learner import PaperLearner
-from gflowdag.gflownet.rollout import Samples, sample_dags
-from gflowdag.gflownet.trainer import Options as Optimisation
-from gflowdag.gflownet.trainer import train
-from gflowdag.graph.enumeration import all_dags
-from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.gflownet import Options as Optimisation
+from gflowdag.gflownet import (
+    PaperLearner,
+    Samples,
+    Tempering,
+    balanced_dags,
+    edge_space,
+    policy_distribution,
+    sample_dags,
+    train,
+)
+from gflowdag.graph import all_dags, markov_blanket_features, path_features
 from gflowdag.score import Score, make_score
 from gflowdag_lab.measurements import edge_rows, problems
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
@@ -130,7 +132,7 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
     score = make_score(problems.linear_gaussian(5, 100, network, standardize=standardize).data)
     space, log_scores = edge_space(score), score.log_score(graphs)
     trained = train(
-        edge_rows.learner(score, space, options),
+        edge_rows.learner(score, options),
         jax.random.key(options.seed),
         **edge_rows.length(options, PRESETS["fast"].iterations),
         options=preset_for("fast", 5).options,
@@ -195,7 +197,7 @@ def _curve(options: Options) -> Iterator[Row]:
     exact = np.tensordot(softmax(log_scores), graphs, axes=1)[off_diagonal]
     paper_batch = int(options.extra.get("paper_batch", PRESETS["paper"].batch_size))
     learners = {
-        "fast": edge_rows.learner(score, space, options),
+        "fast": edge_rows.learner(score, options),
         "paper": PaperLearner(space, batch_size=paper_batch),
     }
     rate = float(options.extra.get("paper_rate", PRESETS["paper"].options.learning_rate))
@@ -258,7 +260,7 @@ def _objectives(options: Options) -> Iterator[Row]:
         optimisation = {name: value for name, value in setting.items() if name in Optimisation._fields}
         learning = {name: value for name, value in setting.items() if name not in optimisation}
         trained = train(
-            edge_rows.learner(score, space, options, **learning),
+            edge_rows.learner(score, options, **learning),
             jax.random.key(options.seed),
             **edge_rows.length(options, 1000),
             options=preset_for("fast", 5).options._replace(**optimisation),
@@ -282,7 +284,7 @@ def _collapse(options: Options) -> Iterator[Row]:
     runs = [(guides, seed) for guides in (0, edge_rows.num_guides(options)) for seed in range(3)]
     for guides, seed in runs[::3] if options.quick else runs:
         trained = train(
-            edge_rows.learner(score, space, options, num_guides=guides, **hasty),
+            edge_rows.learner(score, options, num_guides=guides, **hasty),
             jax.random.key(seed),
             **edge_rows.length(options, 1000),
             options=PRESETS["fast"].options,

@@ -12,15 +12,19 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from gflowdag.estimators.dag_gflownet import DAGGFlowNet
-from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import EdgeSpace, Policy, check_memory, edge_space
-from gflowdag.gflownet.rollout import sample_dags
-from gflowdag.gflownet.trainer import Options as Optimisation
-from gflowdag.gflownet.trainer import train
-from gflowdag.runtime.precision import double_precision
-from gflowdag.runtime.progress import silent
+from gflowdag.estimators import DAGGFlowNet
+from gflowdag.gflownet import (
+    EdgeLearner,
+    EdgeSpace,
+    Policy,
+    check_memory,
+    default_width,
+    edge_space,
+    sample_dags,
+    train,
+)
+from gflowdag.gflownet import Options as Optimisation
+from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import edge_rows, problems
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
@@ -72,11 +76,8 @@ def _sampling(d: int, options: Options) -> Iterator[Row]:
     """
     score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
     estimator = DAGGFlowNet(preset="fast" if d <= 12 else "chains", num_chains=4 if options.quick else 128)
-    preset = estimator._preset(d)
-    if estimator.preset == "chains":
-        learner = estimator._pupil(score, preset, options.seed, silent)
-    else:
-        learner = estimator._learner(score, preset, seed=0)
+    preset = estimator.training_preset(d)
+    learner = estimator.make_learner(score, preset, options.seed)
     trained = train(
         learner,
         jax.random.key(options.seed),

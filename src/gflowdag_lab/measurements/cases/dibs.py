@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from gflowdag.baselines import dibs
-from gflowdag.estimators.dibs import dibs_posterior, dibs_target
-from gflowdag.runtime.precision import double_precision
+from gflowdag.estimators import dibs_posterior, dibs_target
+from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case

@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gflowdag import exact
-from gflowdag.exact import recurrence, scaled
-from gflowdag.graph.bits import popcount
-from gflowdag.runtime.progress import silent
-from gflowdag.runtime.threads import num_cores
+from gflowdag.graph import popcount
+from gflowdag.runtime import num_cores, silent
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case
@@ -56,10 +54,10 @@ def exact_stages(options: Options) -> Iterator[Row]:
             problems.linear_gaussian(d, 100, options.seed, standardize=True).data
         ).dense_table()
         for threads in sorted({1, num_cores()}):
-            sums, sums_seconds = _timed(scaled.subset_sums, table)
-            potential, potential_seconds = _timed(scaled.potentials, sums.log)
-            _, forward_seconds = _timed(recurrence.weigh_dags, sums, potential, threads, silent)
-            _, backward_seconds = _timed(recurrence.weigh_completions, sums, potential, threads, silent)
+            sums, sums_seconds = _timed(exact.subset_sums, table)
+            potential, potential_seconds = _timed(exact.potentials, sums.log)
+            _, forward_seconds = _timed(exact.weigh_dags, sums, potential, threads, silent)
+            _, backward_seconds = _timed(exact.weigh_completions, sums, potential, threads, silent)
             _, total = _timed(exact.posterior, table, threads=threads)
             yield {
                 "d": d,

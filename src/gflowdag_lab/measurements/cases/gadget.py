@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from gflowdag.estimators.gadget import Gadget
+from gflowdag.estimators import Gadget
 from gflowdag_lab.measurements import baseline_rows
 from gflowdag_lab.measurements.harness import Options, Row, case
 
 
 def _learner(options: Options, prior: str) -> baseline_rows.Learner:
-    steps = {"burn_in": 20, "num_steps": 40, "num_runs": 2} if options.quick else {}
+    steps: dict[str, Any] = {"burn_in": 20, "num_steps": 40, "num_runs": 2} if options.quick else {}
     candidates = int(options.extra.get("candidates", 10))
     return lambda seed: Gadget(prior=prior, num_candidates=candidates, random_state=seed, **steps)
 

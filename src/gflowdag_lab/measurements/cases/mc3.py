@@ -11,13 +11,10 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from gflowdag.estimators.mc3 import MC3
-from gflowdag.graph.bits import compress, parent_masks
-from gflowdag.graph.closure import transitive_closure
-from gflowdag.mcmc.changes import make_changes
-from gflowdag.mcmc.moves import limits_from_constraints
-from gflowdag.mcmc.structure import init, run
-from gflowdag.runtime.precision import double_precision
+from gflowdag.estimators import MC3
+from gflowdag.graph import compress, parent_masks, transitive_closure
+from gflowdag.mcmc import limits_from_constraints, make_changes, structure
+from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import baseline_rows, problems
 from gflowdag_lab.measurements.harness import Options, Row, case
@@ -68,11 +65,13 @@ def _our_speed(problem: problems.Problem, chains: int, steps: int) -> float:
     changes, limits = make_changes(score.deltas()), limits_from_constraints(*score.constraints)
     thinning, seconds = max(steps // 20, 1), []
     for _ in range(2):  # the first run compiles
-        state = init(
+        state = structure.init(
             np.zeros((chains, *score.constraints.required.shape), bool), np.zeros(chains), changes, limits
         )
         started = time.perf_counter()
-        run(jax.random.key(0), state, changes, limits, burn_in=0, num_steps=20 * thinning, thinning=thinning)
+        structure.run(
+            jax.random.key(0), state, changes, limits, burn_in=0, num_steps=20 * thinning, thinning=thinning
+        )
         seconds.append(time.perf_counter() - started)
     return chains * 20 * thinning / seconds[-1]
 

@@ -17,25 +17,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gflowdag.estimators.order_gflownet import order_space
-from gflowdag.estimators.order_mcmc import mixing
-from gflowdag.gflownet.order_cloning import OrderCloning, OrderMatching
-from gflowdag.gflownet.order_learner import OrderLearner, order_log_ratios, sample_orders
-from gflowdag.gflownet.order_policy import OrderPolicy
-from gflowdag.gflownet.order_space import OrderSpace
-from gflowdag.gflownet.trainer import Trained, train
+from gflowdag.estimators import mixing, order_space
+from gflowdag.gflownet import (
+    OrderCloning,
+    OrderLearner,
+    OrderMatching,
+    OrderPolicy,
+    OrderSpace,
+    Trained,
+    order_log_ratios,
+    sample_orders,
+    train,
+)
 from gflowdag.mcmc import order_chains
-from gflowdag.orders.candidates import outsider_odds
-from gflowdag.orders.draws import draw_graphs
-from gflowdag.orders.labels import canonical_orders
-from gflowdag.orders.problem import (
+from gflowdag.orders import (
     OrderProblem,
+    canonical_orders,
+    draw_graphs,
     edge_probabilities_of_orders,
     mean_edge_probabilities,
     order_problem,
+    outsider_odds,
 )
-from gflowdag.posterior.importance import importance_summary
-from gflowdag.runtime.files import write_npz
+from gflowdag.posterior import importance_summary
+from gflowdag.runtime import write_npz
 from gflowdag.score import make_score
 from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision

@@ -13,19 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from gflowdag.estimators.order_gflownet import order_space
-from gflowdag.gflownet import edges
-from gflowdag.gflownet.edge_cloning import EdgeCloning
-from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.linear_transformer import Sizes
-from gflowdag.gflownet.order_learner import OrderLearner
-from gflowdag.gflownet.order_policy import NUM_FEATURES
-from gflowdag.gflownet.paper_learner import PaperLearner
-from gflowdag.gflownet.rollout import sample_dags
-from gflowdag.gflownet.trainer import train
-from gflowdag.graph.random import erdos_renyi
-from gflowdag.orders.problem import order_problem
+from gflowdag.estimators import order_space
+from gflowdag.gflownet import (
+    NUM_FEATURES,
+    EdgeCloning,
+    EdgeLearner,
+    OrderLearner,
+    PaperLearner,
+    Sizes,
+    default_width,
+    edges,
+    sample_dags,
+    train,
+)
+from gflowdag.graph import erdos_renyi
+from gflowdag.orders import order_problem
 from gflowdag.score import Score, make_score
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.measure import units_per_s

@@ -1,0 +1,2 @@
+from gflowdag.baselines import bcd_nets as bcd_nets
+from gflowdag.baselines import dibs as dibs

@@ -1,0 +1,9 @@
+from gflowdag.posterior import metrics as metrics
+from gflowdag.posterior.comparison import Comparison as Comparison
+from gflowdag.posterior.effects import total_effects as total_effects
+from gflowdag.posterior.importance import importance_summary as importance_summary
+from gflowdag.posterior.posterior import Posterior as Posterior
+from gflowdag.posterior.runs import device_name as device_name
+from gflowdag.posterior.runs import read_manifest as read_manifest
+from gflowdag.posterior.runs import read_metrics as read_metrics
+from gflowdag.posterior.truth import reordered as reordered

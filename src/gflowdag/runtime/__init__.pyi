@@ -1,0 +1,13 @@
+from gflowdag.runtime.files import atomic_write as atomic_write
+from gflowdag.runtime.files import plain as plain
+from gflowdag.runtime.files import read_json as read_json
+from gflowdag.runtime.files import write_json as write_json
+from gflowdag.runtime.files import write_npz as write_npz
+from gflowdag.runtime.interrupts import noted_at_interrupt as noted_at_interrupt
+from gflowdag.runtime.messages import counted as counted
+from gflowdag.runtime.messages import instead as instead
+from gflowdag.runtime.precision import double_precision as double_precision
+from gflowdag.runtime.progress import Progress as Progress
+from gflowdag.runtime.progress import progress_bar as progress_bar
+from gflowdag.runtime.progress import silent as silent
+from gflowdag.runtime.threads import num_cores as num_cores

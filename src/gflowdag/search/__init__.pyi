@@ -1,0 +1,1 @@
+from gflowdag.search import ges as ges
