@@ -59,26 +59,54 @@ def browser(tmp_path_factory):
     session.quit()
 
 
-def network_requests(browser) -> list[str]:
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    return [url for url in sent if not url.startswith(("file:", "data:", "blob:", "chrome:"))]
+def network_requests(browser, page: str) -> list[str]:
+    """What the tab asked the network for since it began to load `page`.
+
+    Chromium's own pages, the new tab above all, load things in other tabs, and in this one before.
+    """
+    logged = [json.loads(entry["message"]) for entry in browser.get_log("performance")]
+    sent = [
+        entry["message"]["params"]["request"]["url"]
+        for entry in logged
+        if entry["message"]["method"] == "Network.requestWillBeSent"
+        and entry["webview"] == browser.current_window_handle
+    ]
+    own = sent[sent.index(page) :]
+    return [url for url in own if not url.startswith(("file:", "data:", "blob:"))]
 
 
 @pytest.fixture
 def open_report(browser, tmp_path):
     """Open the report of a posterior; after the test nothing may have been logged or requested."""
+    page = (tmp_path / "report.html").as_uri()
 
     def open_(posterior: Posterior, **context):
         browser.get_log("performance")
-        browser.get(posterior.report(tmp_path / "report.html", **context).as_uri())
+        posterior.report(tmp_path / "report.html", **context)
+        browser.get(page)
         return browser
 
     yield open_
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert browser.get_log("browser") == []
-    assert network_requests(browser) == []
+    assert network_requests(browser, page) == []
+
+
+def test_what_a_page_asks_the_network_for_is_seen_and_what_the_browser_asks_for_is_not(browser, tmp_path):
+    picture = "http://localhost:9/picture.png"  # nobody listens on the port of discarded bytes
+    page = tmp_path / "page.html"
+    page.write_text(f"<img src={picture}>")
+    report_tab = browser.current_window_handle
+    browser.get_log("performance")
+    browser.get("chrome://newtab")
+    browser.get(page.as_uri())
+    browser.switch_to.new_window("tab")
+    browser.get("chrome://newtab")
+    browser.close()
+    browser.switch_to.window(report_tab)
+    assert network_requests(browser, page.as_uri()) == [picture]
+    browser.get_log("browser")  # the picture could not be fetched
 
 
 @pytest.fixture
@@ -120,7 +148,7 @@ def downloaded(browser, kind: str, name: str) -> Path:
     path = browser.downloads / name
     path.unlink(missing_ok=True)
     click(browser, f"[data-download={kind}]")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 100
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     return path

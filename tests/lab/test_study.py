@@ -50,6 +50,14 @@ def slow_square(folder: Path, number: int, log: str) -> dict[str, int]:
     return row
 
 
+def halting_square(folder: Path, number: int, log: str) -> dict[str, int]:
+    """Halt in the middle of the third, until the file `go` is there."""
+    row = square(folder, number, log)
+    if number == 2:
+        _wait_for((folder / "go").exists)
+    return row
+
+
 def count_cores(folder: Path) -> dict[str, int]:
     import joblib
 
@@ -79,6 +87,11 @@ def _fatal_task(number: int) -> Task:
 def _slow_tasks(log: Path) -> list[Task]:
     name = f"{slow_square.__module__}:slow_square"
     return [Task(f"slow-{number}", name, {"number": number, "log": str(log)}) for number in range(5)]
+
+
+def _halting_tasks(log: Path) -> list[Task]:
+    name = "test_study:halting_square"
+    return [Task(f"halting-{number}", name, {"number": number, "log": str(log)}) for number in range(5)]
 
 
 def _tasks(log: Path, numbers: list[int]) -> list[Task]:
@@ -198,8 +211,10 @@ def test_workers_start_no_workers_of_their_own(tmp_path: Path, monkeypatch) -> N
     assert [row["cores"] for row in run_tasks(tasks, tmp_path, jobs=2)] == [1, 1]
 
 
-def process_of(folder: Path, number: int) -> dict[str, int]:
-    time.sleep(0.2)  # so that both workers get one
+def process_of(folder: Path, part: str, number: int) -> dict[str, int]:
+    """The worker's process, once both workers have a task of the part."""
+    (folder / f"{part}-{number}").touch()
+    _wait_for(lambda: len(list(folder.glob(f"{part}-*"))) == 2)
     return {"pid": os.getpid()}
 
 
@@ -208,7 +223,8 @@ def test_workers_serve_all_experiments_of_a_program(tmp_path: Path, monkeypatch)
     seen = [
         {row["pid"] for row in run_tasks(tasks, tmp_path, jobs=2)}
         for tasks in (
-            [Task(f"{part}-{n}", "test_study:process_of", {"number": n}) for n in range(2)] for part in "ab"
+            [Task(f"{part}{n}", "test_study:process_of", {"part": part, "number": n}) for n in range(2)]
+            for part in "ab"
         )
     ]
     assert seen[0] == seen[1]
@@ -241,7 +257,7 @@ def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 100
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -276,16 +292,15 @@ def test_workers_of_a_killed_study_do_not_outlive_it(tmp_path: Path) -> None:
 
 def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    study = _start_study(f"these._slow_tasks(Path({str(log)!r}))", tmp_path, jobs=1)
-    _wait_for(lambda: log.exists() and len(log.read_text().split()) >= 3)  # two are done, the third has begun
+    study = _start_study(f"these._halting_tasks(Path({str(log)!r}))", tmp_path, jobs=1)
+    _wait_for(lambda: log.exists() and log.read_text().split() == ["0", "1", "2"])  # halts there
     study.kill()
     assert study.wait() == -signal.SIGKILL
-    before = log.read_text().split()
-    rows = run_tasks(_slow_tasks(log), tmp_path)
+    (tmp_path / "go").touch()
+    rows = run_tasks(_halting_tasks(log), tmp_path)
     assert [row["square"] for row in rows] == [0, 1, 4, 9, 16]
-    calls = log.read_text().split()
     # Only the task that was killed half-way is there twice.
-    assert calls == [*before, *before[-1:], *[str(n) for n in range(len(before), 5)]]
+    assert log.read_text().split() == ["0", "1", "2", "2", "3", "4"]
 
 
 def test_a_dask_worker_killed_in_the_middle_loses_one_task_not_the_study(tmp_path: Path, monkeypatch) -> None:
