@@ -39,5 +39,9 @@ class FileWriteError(GFlowDAGError, OSError):
     """A file cannot be written: no space, no permission, or something else in its place."""
 
 
+class FolderTakenError(GFlowDAGError):
+    """A run folder holds another run, or another process is writing to it."""
+
+
 class DeviceError(GFlowDAGError, RuntimeError):
     """The devices or processes that were asked for are not there, or cannot share the work."""

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: one line, exit code 130, and what was done is kept."""
+"""Ctrl-C or SIGTERM at any moment: one line, exit code 130 or 143, and what was done is kept."""
 
 from __future__ import annotations
 
@@ -18,42 +18,57 @@ from command_line import start, wait_for
 from gflowdag.cli import commands
 from gflowdag.posterior import runs
 from gflowdag.runtime.files import atomic_write, file_size, read_json, read_npz, write_json
-from gflowdag.runtime.interrupts import repeat_lost_interrupts
+from gflowdag.runtime.interrupts import Terminated, end_in_order_at_sigterm, repeat_lost_interrupts
 
 
 @pytest.fixture
 def interrupts() -> Iterator[None]:
-    """Ctrl-C as an ordinary program has it, also where the tests run in the background of a shell."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Signals as our program has them, also where the tests run in the background of a shell."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end_in_order_at_sigterm()
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-def test_ctrl_c_leaves_a_checkpoint_and_says_so(table: Path, tmp_path: Path) -> None:
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@SIGNALS
+def test_a_stopped_run_leaves_a_checkpoint_and_says_so(number: int, table: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     method = ("--method", "order-gflownet", "--iterations", "100000000")
     # JAX may crash on Python's way out; an interrupted program does not go there.
     crash = "import atexit, os; atexit.register(os.abort)"
     process = start("fit", table, *method, "--out", folder, "-q", first=crash)
     wait_for((folder / "checkpoint.npz").exists, process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "--resume" in errors
-    assert "Traceback" not in errors
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], errors
+    assert errors.endswith(f"the same command with --resume --out {folder} goes on\n")
+    assert errors.count("\n") == 1
     manifest = runs.read_manifest(folder)
-    assert (manifest["status"], manifest["reason"]) == ("stopped", "KeyboardInterrupt")
+    reason = {signal.SIGINT: "KeyboardInterrupt", signal.SIGTERM: "SIGTERM"}[number]
+    assert (manifest["status"], manifest["reason"]) == ("stopped", reason)
     path = folder / "checkpoint.npz"
     assert json.loads(str(read_npz(path, max_bytes=file_size(path))["header"]))["leaves"]
 
 
-def test_ctrl_c_promises_no_resumption_where_there_is_none(table: Path, tmp_path: Path) -> None:
+@SIGNALS
+def test_a_stopped_run_without_a_checkpoint_says_what_is_lost(
+    number: int, table: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "run"
     process = start("fit", table, "--method", "mc3", "--out", folder, "-q")
     wait_for((folder / "manifest.json").exists, process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, "gflowdag: interrupted\n")
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=100)
+    code, what = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "stopped by SIGTERM")}[number]
+    lost = "no checkpoint was written, so its work is lost: the same command begins anew"
+    assert (process.returncode, errors) == (code, f"gflowdag: {what}; {lost}\n")
+    assert runs.read_manifest(folder)["status"] == "stopped"
 
 
 def test_ctrl_c_in_a_study_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
@@ -61,7 +76,7 @@ def test_ctrl_c_in_a_study_says_that_the_same_command_goes_on(tmp_path: Path) ->
     process = start("bench", "--quick", "--methods", "mc3", "--out", out, "-q")
     wait_for(out.exists, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=100)
     assert process.returncode == 130, errors
     assert (
         errors
@@ -102,11 +117,12 @@ def test_ctrl_c_at_random_moments_is_one_line(method: str, seconds: float, tmp_p
     assert hits >= 2
 
 
+@SIGNALS
 @pytest.mark.usefixtures("interrupts")
-def test_ctrl_c_takes_effect_when_the_file_is_whole(tmp_path: Path) -> None:
+def test_a_signal_takes_effect_when_the_file_is_whole(number: int, tmp_path: Path) -> None:
     def parts() -> Iterator[str]:
         yield "one "
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         yield "two"
 
     path = tmp_path / "file"
@@ -114,7 +130,7 @@ def test_ctrl_c_takes_effect_when_the_file_is_whole(tmp_path: Path) -> None:
         stream.writelines(parts())
     assert path.read_text() == "one two"
     with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)  # and from then on at once, as before
+        signal.raise_signal(number)  # and from then on at once, as before
 
 
 @pytest.mark.usefixtures("interrupts")
@@ -134,14 +150,22 @@ def test_a_thread_writes_without_touching_the_signals(tmp_path: Path) -> None:
 
 
 class _Swallower:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
     def __del__(self) -> None:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(self.number)
 
 
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
+)
 @pytest.mark.usefixtures("interrupts")
-def test_ctrl_c_that_a_destructor_has_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_that_a_destructor_has_swallowed_comes_again(
+    number: int, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # restored afterwards
     repeat_lost_interrupts()
-    _Swallower()
-    with pytest.raises(KeyboardInterrupt):
-        time.sleep(10)
+    _Swallower(number)
+    with pytest.raises(error):
+        time.sleep(100)

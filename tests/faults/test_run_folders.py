@@ -7,18 +7,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
 
+import gflowdag as gd
 from gflowdag.cli import commands
 from gflowdag.errors import FileWriteError, GFlowDAGError
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint
 from gflowdag.posterior import runs
-from gflowdag.runtime.files import atomic_write, read_json, write_json
+from gflowdag.runtime.files import atomic_write, move_to_free, read_json, write_json
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +45,7 @@ def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path, full_disk: Ca
 def test_a_disk_that_is_full_when_the_answer_comes_is_told_without_a_traceback(
     table: Path, tmp_path: Path
 ) -> None:
+    gd.fit(pd.read_csv(table))  # compiled code is kept before the disk is full
     # A limit on the size of files fails as a full disk does: settings fit, the answer of 200 graphs does not.
     folder = tmp_path / "run"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
@@ -52,6 +56,17 @@ def test_a_disk_that_is_full_when_the_answer_comes_is_told_without_a_traceback(
     assert not (folder / "posterior.npz").exists()
     assert not list(folder.glob(".*.part"))
     assert runs.read_manifest(folder)["status"] == "stopped"
+
+
+def test_a_disk_that_is_full_when_code_is_compiled_is_told_as_such(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
+    code, _, errors = run("fit", table, "--out", tmp_path / "run", first=limit)
+    assert code == 2
+    assert errors.endswith("have the variable NUMBA_CACHE_DIR name a folder with space\n")
+    assert runs.read_manifest(tmp_path / "run")["status"] == "stopped"
 
 
 def test_an_error_is_not_hidden_by_the_full_disk_that_follows(
@@ -133,14 +148,12 @@ def test_a_full_standard_output_is_one_line(command: str, table: Path, tmp_path:
 def test_a_refused_run_leaves_its_name_free_and_the_last_is_resumed(tmp_path: Path) -> None:
     with pytest.raises(GFlowDAGError, match=r"no run in .*table-auto to go on with"):
         runs.last_run(tmp_path, "table-auto")
-    with pytest.raises(ValueError), runs.Run.start(runs.free_path(tmp_path, "table-auto"), {}):  # noqa: PT011
+    with pytest.raises(ValueError), runs.Run.start_new(tmp_path, "table-auto", {}):  # noqa: PT011
         raise ValueError("this score is not for discrete data")
-    assert runs.free_path(tmp_path, "table-auto") == tmp_path / "table-auto"
     for name in ("table-auto", "table-auto-2"):
-        with runs.Run.start(runs.free_path(tmp_path, "table-auto"), {}) as run:
+        with runs.Run.start_new(tmp_path, "table-auto", {}) as run:
             assert run.folder == tmp_path / name
             (run.folder / runs.CHECKPOINT).touch()
-    assert runs.free_path(tmp_path, "table-auto") == tmp_path / "table-auto-3"
     assert runs.last_run(tmp_path, "table-auto") == tmp_path / "table-auto-2"
 
 
@@ -159,6 +172,48 @@ def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> 
         runs.Run.start(folder, {}, resume=True)
     with runs.Run.start(folder, {}, resume=True):
         pass
+
+
+def test_runs_of_one_name_at_the_same_time_get_a_folder_each(tmp_path: Path) -> None:
+    refused = runs.Run.start(tmp_path / "table-auto", {})
+    with pytest.raises(ValueError), refused:  # noqa: PT011
+        raise ValueError("a folder that may be used again, by one of them")
+    code = (
+        "import sys; from gflowdag.posterior.runs import Run; sys.stdin.readline();"
+        "run = Run.start_new(sys.argv[1], 'table-auto', {}); print(run.folder.name, flush=True);"
+        "sys.stdin.readline()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    pipe = subprocess.PIPE
+    programs = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(4)]
+    for program in programs:
+        assert program.stdin is not None
+        program.stdin.write("go\n")
+        program.stdin.flush()
+    names = [program.stdout.readline().strip() for program in programs if program.stdout is not None]
+    for program in programs:
+        program.communicate("end\n")
+    assert sorted(names) == ["table-auto", "table-auto-2", "table-auto-3", "table-auto-4"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_reports_of_one_name_at_the_same_time_get_a_name_each(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_link(*_: object) -> None:
+        raise PermissionError
+
+    if not links:
+        monkeypatch.setattr(os, "link", no_link)
+
+    def write(number: int) -> Path:
+        (tmp_path / f"{number}.part").write_text(str(number))
+        return move_to_free(tmp_path / f"{number}.part", runs.numbered(tmp_path, "report", ".html"))
+
+    with ThreadPoolExecutor(8) as threads:
+        paths = list(threads.map(write, range(40)))
+    assert [path.read_text() for path in paths] == [str(number) for number in range(40)]
+    assert len(list(tmp_path.iterdir())) == 40
 
 
 def test_a_dead_process_does_not_hold_its_folder(tmp_path: Path) -> None:

@@ -320,11 +320,15 @@ def doctor(json: JSON = False) -> None:
 
 
 def main() -> None:
-    """Entry point: what the user can put right is one line on stderr and exit code 2; Ctrl-C is 130."""
-    from gflowdag.errors import GFlowDAGError
-    from gflowdag.runtime.interrupts import end_at_once, interrupt_behind, repeat_lost_interrupts
+    """Entry point: what the user can put right is one line on stderr and exit code 2.
 
-    repeat_lost_interrupts()
+    Ctrl-C is 130, SIGTERM 143.
+    """
+    from gflowdag.errors import GFlowDAGError
+    from gflowdag.runtime import interrupts
+
+    interrupts.end_in_order_at_sigterm()
+    interrupts.repeat_lost_interrupts()
     for stream in (sys.stdout, sys.stderr):  # a terminal without an arrow shows a question mark
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -339,14 +343,31 @@ def main() -> None:
     except MemoryError:
         _fail(_OUT_OF_MEMORY, 1)
     except BaseException as end:
-        if (interrupt := interrupt_behind(end)) is not None:
-            _complain("; ".join(["interrupted", *getattr(interrupt, "__notes__", ())]))
-            end_at_once(130)
+        if (interrupt := interrupts.interrupt_behind(end)) is not None:
+            terminated = isinstance(interrupt, interrupts.Terminated)
+            what = "stopped by SIGTERM" if terminated else "interrupted"
+            _complain("; ".join([what, *getattr(interrupt, "__notes__", ())]))
+            interrupts.end_at_once(143 if terminated else 130)
+        if isinstance(end, OSError) and end.errno in _UNWRITABLE and _is_raised_by("numba", end):
+            _fail(
+                f"cannot keep compiled code: {end.strerror}. Make room, or have the variable "
+                "NUMBA_CACHE_DIR name a folder with space",
+                2,
+            )
         if isinstance(end, OSError) and end.filename is None and end.errno in _UNWRITABLE:
             _fail_without_output(end)
         if isinstance(end, RuntimeError) and "RESOURCE_EXHAUSTED" in str(end):  # a device has no memory left
             _fail(_OUT_OF_MEMORY, 1)
         raise
+
+
+def _is_raised_by(package: str, error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] == package:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _fail_without_output(error: OSError) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import align_dag, read_edges
+from gflowdag.runtime.files import PARTIAL, move_to_free
 from gflowdag.runtime.messages import nearest, unknown_name
 
 if TYPE_CHECKING:
@@ -121,30 +123,42 @@ def run_fit(
     if config.get("deterministic"):
         _make_deterministic()
     name = f"{Path(config['data']).stem}-{config['method']}"
-    folder = Path(out) if out is not None else (runs.last_run if resume else runs.free_path)("runs", name)
+    if out is None and resume:
+        out = runs.last_run("runs", name)
     estimator = estimator_class(config["method"])
-    options = _method_options(estimator, config, folder, resume)
+    options = _method_options(estimator, config)
     data = _configured_table(config)
     true_graph = load_truth(config["data"], truth, data.names)
-    learner = estimator(
-        score=config["score"],
-        prior=config["prior"],
-        num_samples=config["samples"],
-        random_state=config["seed"],
-        verbose=verbose,
-        **options,
-    )
+    asked = config | {"data_sha256": data.sha256}
     with leader_first():
-        asked = config | {"data_sha256": data.sha256}
-        run = runs.Run.start(folder, asked, resume=resume) if is_leader() else None
-    if run is None:
-        return learner.fit(data).posterior_, folder
-    with run:
+        run = None if not is_leader() else _started_run(out, name, asked, resume)
+    # The others write nothing, whatever they think the folder is; they read the checkpoint in it.
+    folder = run.folder if run is not None else out or Path("runs") / name
+    if "folder" in estimator().get_params():
+        options |= {"folder": str(folder), "resume": resume}
+    with run or nullcontext():
+        learner = estimator(
+            score=config["score"],
+            prior=config["prior"],
+            num_samples=config["samples"],
+            random_state=config["seed"],
+            verbose=verbose,
+            **options,
+        )
         posterior = learner.fit(data).posterior_
+        if run is None:
+            return posterior, folder
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
         facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
         posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
     return posterior, folder
+
+
+def _started_run(out: Path | None, name: str, asked: dict[str, Any], resume: bool) -> runs.Run:
+    """The run in the folder that the user named, or in a new one of that name."""
+    if out is None:
+        return runs.Run.start_new("runs", name, asked)
+    return runs.Run.start(out, asked, resume=resume)
 
 
 def join_processes(coordinator: str | None, processes: int | None, process_id: int | None) -> bool:
@@ -179,7 +193,7 @@ def _configured_table(config: dict[str, Any]) -> Dataset:
     )
 
 
-def _method_options(estimator: type, config: dict[str, Any], folder: Path, resume: bool) -> dict[str, Any]:
+def _method_options(estimator: type, config: dict[str, Any]) -> dict[str, Any]:
     """The command line's training options, for the methods that have them."""
     wanted = {
         "budget": None if config["budget"] is None else parse_duration(config["budget"]),
@@ -192,8 +206,6 @@ def _method_options(estimator: type, config: dict[str, Any], folder: Path, resum
     for name in options:
         if name not in known:
             raise GFlowDAGError(f"--{name} does not apply to the method {config['method']}")
-    if "folder" in known:
-        options |= {"folder": str(folder), "resume": resume}
     return options
 
 
@@ -263,10 +275,12 @@ def report_comparison(
     """Write the report of a comparison and return its path; there is none where every method failed."""
     if not comparison.posteriors:
         return None
-    if to is None:
-        to = runs.free_path("runs", f"{Path(config['data']).stem}-compare", ".html")
-        to.parent.mkdir(exist_ok=True)
-    return comparison.report(to, config=config, data=data)
+    if to is not None:
+        return comparison.report(to, config=config, data=data)
+    name = f"{Path(config['data']).stem}-compare"
+    hidden = Path("runs", f".{name}.{os.getpid()}.html{PARTIAL}")
+    comparison.report(hidden, config=config, data=data)
+    return move_to_free(hidden, runs.numbered("runs", name, ".html"))
 
 
 def run_simulation(

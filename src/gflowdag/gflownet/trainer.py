@@ -32,7 +32,7 @@ from gflowdag.runtime.devices import gathered, layout, replicated
 from gflowdag.runtime.processes import agreed, is_leader
 from gflowdag.runtime.progress import Progress, silent
 
-_SHARE_OF_SAVING = 0.05  # of the time, at most, goes into checkpoints: those of large stacks have gigabytes
+_SHARE_OF_SAVING = 0.02  # of the time, at most, goes into checkpoints: those of large stacks have gigabytes
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end
 
 
@@ -62,7 +62,7 @@ class Options(NamedTuple):
     target_period: int = 1  # iterations between copies into the target; 1: the target is the present copy
     cooldown: float = 0.25  # share of the iterations, at the end, in which the rate falls to zero
     chunk_seconds: float = 1.0  # how often the host looks in
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: float = 10.0  # the most work that a kill can cost, where saving is quick
     divergence: float = 1e4  # a mean loss this many times the least of a chunk so far is a divergence
 
 
@@ -162,7 +162,8 @@ def train(
             if time_decides is not None and clock.seconds_to_cooldown(step, time_decides) <= 0:
                 horizon = min(horizon, max(step + 1, math.ceil(step / (1 - options.cooldown))))
                 arrays = arrays._replace(horizon=jnp.asarray(horizon, jnp.int32))
-            if folder is not None and (step >= horizon or clock.seconds - saved_at > pause):
+            age = clock.seconds - saved_at + options.chunk_seconds  # of the checkpoint, at the next look
+            if folder is not None and (step >= horizon or age > pause):
                 save_checkpoint(folder, arrays, fingerprint)
                 pause = max(options.checkpoint_seconds, clock.leave_out() / _SHARE_OF_SAVING)
                 saved_at = clock.seconds

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import platform
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gflowdag import __version__
-from gflowdag.errors import FileFormatError, GFlowDAGError
+from gflowdag.errors import FileFormatError, FolderTakenError, GFlowDAGError
 from gflowdag.posterior.archive import TIMINGS
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import PARTIAL, read_bytes, read_json, write_error, write_json
@@ -47,6 +48,18 @@ class Run:
     claim: int | None  # descriptor of the locked folder
 
     @classmethod
+    def start_new(cls, parent: str | Path, name: str, config: dict[str, Any]) -> Run:
+        """Claim the folder `parent/name`, or the first of `name-2`, `name-3`, … that nobody else has.
+
+        Of several processes that ask for one name at the same time, each gets a folder of its own.
+        """
+        for folder in numbered(parent, name):
+            if _made(folder) or _was_refused(folder):
+                with contextlib.suppress(FolderTakenError):
+                    return cls.start(folder, config)
+        raise AssertionError("there is always another number")
+
+    @classmethod
     def start(cls, folder: str | Path, config: dict[str, Any], *, resume: bool = False) -> Run:
         """Claim `folder` for a question; refuse one in which another was worked on, or this one already.
 
@@ -61,7 +74,7 @@ class Run:
         try:
             has_work = holds_work(folder)
             if has_work and not resume:
-                raise GFlowDAGError(
+                raise FolderTakenError(
                     f"{folder} already holds a run: choose another --out, or go on with it by --resume"
                 )
             if has_work and (others := _differences(read_config(folder), config)):
@@ -86,8 +99,8 @@ class Run:
         if error is not None and read_manifest(self.folder).get("status") == "running":
             with contextlib.suppress(GFlowDAGError):  # a full disk: the first error is the one to tell
                 self._write_manifest("stopped", {"reason": str(error) or type(error).__name__})
-        if (interrupt := interrupt_behind(error)) is not None and (self.folder / CHECKPOINT).exists():
-            interrupt.add_note("what was written stays, and the same command with --resume goes on")
+        if (interrupt := interrupt_behind(error)) is not None:
+            interrupt.add_note(self._how_to_go_on())
         self._release()
 
     def finish(self, posterior: Posterior, **facts: Any) -> Path:
@@ -97,6 +110,14 @@ class Run:
         timings = {name: value for name, value in posterior.diagnosis.items() if name in TIMINGS}
         self._write_manifest("done", {**facts, "timings": timings})
         return path
+
+    def _how_to_go_on(self) -> str:
+        folder = shlex.quote(str(self.folder))
+        if (self.folder / POSTERIOR).exists():
+            return f"the answer is in {folder}, and gflowdag report {folder} writes its report"
+        if (self.folder / CHECKPOINT).exists():
+            return f"what was written stays, and the same command with --resume --out {folder} goes on"
+        return "no checkpoint was written, so its work is lost: the same command begins anew"
 
     def _release(self) -> None:
         if self.claim is not None:
@@ -124,14 +145,9 @@ def device_name() -> str:
     return f"{device.platform}: {device.device_kind}"
 
 
-def free_path(parent: str | Path, name: str, suffix: str = "") -> Path:
-    """`parent/name`, or the first of `name-2`, `name-3`, … that is free; all with `suffix`."""
-    return next(path for path in _numbered(parent, name, suffix) if not path.exists() or _was_refused(path))
-
-
 def last_run(parent: str | Path, name: str) -> Path:
     """The last of the folders `parent/name`, `name-2`, … of which there are any."""
-    existing = list(takewhile(Path.exists, _numbered(parent, name)))
+    existing = list(takewhile(Path.exists, numbered(parent, name)))
     if not existing:
         raise GFlowDAGError(
             f"there is no run in {Path(parent) / name} to go on with: name its folder by --out, or leave "
@@ -140,9 +156,21 @@ def last_run(parent: str | Path, name: str) -> Path:
     return existing[-1]
 
 
-def _numbered(parent: str | Path, name: str, suffix: str = "") -> Iterator[Path]:
+def numbered(parent: str | Path, name: str, suffix: str = "") -> Iterator[Path]:
+    """`parent/name`, then `name-2`, `name-3`, … without end; all with `suffix`."""
     yield Path(parent) / f"{name}{suffix}"
     yield from (Path(parent) / f"{name}-{number}{suffix}" for number in count(2))
+
+
+def _made(folder: Path) -> bool:
+    """Whether there was no such folder and it was made here; of several processes, one makes it."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise write_error(folder, error) from error
+    return True
 
 
 def _was_refused(path: Path) -> bool:
@@ -200,7 +228,7 @@ def _claim(folder: Path) -> int | None:
     except OSError as error:
         os.close(descriptor)
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise GFlowDAGError(
+            raise FolderTakenError(
                 f"another process is writing to {folder}: wait for it, or choose another --out"
             ) from error
         return None  # a file system without locks

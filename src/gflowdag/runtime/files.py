@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -65,6 +65,33 @@ def _moved_into_place(path: Path, mode: str, text: dict[str, Any]) -> Iterator[I
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def move_to_free(path: Path, destinations: Iterable[Path]) -> Path:
+    """Give a file the first name of `destinations` that nobody has; returns it.
+
+    Of several processes that want one name at the same time, one gets it and the others the next.
+    """
+    try:
+        return next(destination for destination in destinations if _takes_name(path, destination))
+    except OSError as error:
+        raise write_error(path, error) from error
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _takes_name(path: Path, destination: Path) -> bool:
+    try:
+        os.link(path, destination)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links
+        try:
+            os.close(os.open(destination, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        os.replace(path, destination)
+    return True
 
 
 def write_error(path: str | Path, error: OSError) -> FileWriteError:
