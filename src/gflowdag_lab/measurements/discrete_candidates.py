@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag import Dataset
-from gflowdag.graph.bits import popcount
-from gflowdag.score import make_score
+from gflowdag.graph import popcount
+from gflowdag.score import BDeu, make_score
 from gflowdag_lab.measurements import cell_priors
 
 SAMPLE_SIZES = (1, 2, 4, 8, 16)  # of the average over equivalent sample sizes
@@ -37,7 +37,7 @@ class Table:
     def bdeu(self, ess: float) -> Scores:
         """BDeu without any prior on the structure, float64 [d, 2^(d−1)]."""
         if ess not in self._bdeu:
-            self._bdeu[ess] = make_score(self.data, score="bde", prior="uniform", ess=ess).dense_table()
+            self._bdeu[ess] = make_score(self.data, score=BDeu(ess=ess), prior="uniform").dense_table()
         return self._bdeu[ess]
 
     def average(self, sizes: Sequence[float] = SAMPLE_SIZES) -> Scores:

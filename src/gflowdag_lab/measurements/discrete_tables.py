@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from gflowdag import Dataset
+from gflowdag import Dataset, simulate
 from gflowdag.data import load_network
-from gflowdag.data.simulate import discrete
 from gflowdag.errors import DataError
-from gflowdag.graph.random import erdos_renyi
+from gflowdag.graph import erdos_renyi
 
 LEVELS = ("2", "3", "4", "5", "8", "2-8")
 BINS = (2, 3, 4, 5)
@@ -91,7 +90,7 @@ def sample(network: str, n: int, rng: np.random.Generator) -> tuple[Dataset, np.
             graph = np.zeros((10, 10), bool)
             graph[:9, :9] = erdos_renyi(9, 6.0, rng)
             graph[:5, 9] = True
-            drawn = discrete(10, n, graph=graph, num_levels=2, random_state=rng)
+            drawn = simulate.discrete(10, n, graph=graph, num_levels=2, random_state=rng)
             frame = drawn.frame
         else:
             whole = load_network(network.removesuffix("-whole"))
@@ -120,7 +119,9 @@ def dependent(d: int, rng: np.random.Generator) -> Dataset:
     while True:
         levels = rng.integers(2, 9 if d == 2 else 5, d)
         n = int(rng.choice([50, 200, 1000]))
-        drawn = discrete(d, n, edges_per_node=0.5 * (d - 1) / 2, num_levels=levels.tolist(), random_state=rng)
+        drawn = simulate.discrete(
+            d, n, edges_per_node=0.5 * (d - 1) / 2, num_levels=levels.tolist(), random_state=rng
+        )
         try:
             return Dataset.from_frame(drawn.frame)
         except DataError:
