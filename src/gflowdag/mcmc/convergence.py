@@ -1,0 +1,113 @@
+"""Whether parallel chains agree: rank-normalised split R-hat and effective sample sizes.
+
+The definitions are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), as ArviZ computes them, for
+many quantities at once: draws are [chains, draws, ...], answers [...].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+
+def rank_r_hat(chains: ArrayLike) -> NDArray[np.float64]:
+    """Rank-normalised split R-hat, the larger of that of location and that of spread.
+
+    1 where all draws are equal: that says something only where the chains started far apart. Infinite where
+    every chain is constant and they differ.
+    """
+    halves = _halves(_draws(chains))
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.fmax(_r_hat(_normal_scores(halves)), _r_hat(_normal_scores(folded)))
+
+
+def bulk_ess(chains: ArrayLike) -> NDArray[np.float64]:
+    """Effective sample size of the rank-normalised draws; all draws count where they are equal."""
+    return _ess(_normal_scores(_halves(_draws(chains))))
+
+
+def tail_ess(chains: ArrayLike) -> NDArray[np.float64]:
+    """The smaller effective sample size of the 5 % and the 95 % quantile."""
+    draws = _draws(chains)
+    low, high = np.quantile(draws, [0.05, 0.95], axis=(0, 1))
+    return np.minimum(
+        _ess(_halves((draws <= low).astype(float))), _ess(_halves((draws <= high).astype(float)))
+    )
+
+
+def mean_error(chains: ArrayLike) -> NDArray[np.float64]:
+    """Monte Carlo standard error of the mean of all draws."""
+    draws = _draws(chains)
+    return draws.std(axis=(0, 1), ddof=1) / np.sqrt(_ess(_halves(draws)))
+
+
+def _draws(chains: ArrayLike) -> NDArray[np.float64]:
+    draws = np.asarray(chains, np.float64)
+    if draws.ndim < 2 or draws.shape[1] < 4:
+        raise ValueError(f"need chains of at least 4 draws, shape [chains, draws, ...]; got {draws.shape}")
+    return draws
+
+
+def _halves(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Every chain as two; the middle draw of an odd number is left out."""
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]], axis=0)
+
+
+def _normal_scores(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normal quantiles of the ranks among the draws of all chains."""
+    flat = draws.reshape(draws.shape[0] * draws.shape[1], -1)
+    ranks = rankdata(flat, method="average", axis=0)
+    return ndtri((ranks - 0.375) / (len(flat) + 0.25)).reshape(draws.shape)
+
+
+def _r_hat(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    num_draws = draws.shape[1]
+    within = draws.var(axis=1, ddof=1).mean(axis=0)
+    between = draws.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat = np.sqrt((num_draws - 1) / num_draws + between / within)
+    within_varies = _varies(draws, axis=1).any(axis=0)
+    return np.where(within_varies, r_hat, np.where(_varies(draws, axis=(0, 1)), np.inf, 1.0))
+
+
+def _ess(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Geyer's initial monotone sequence on the autocorrelation averaged over chains."""
+    num_chains, num_draws = draws.shape[:2]
+    total = num_chains * num_draws
+    if num_draws < 4:
+        return np.full(draws.shape[2:], np.nan)
+    centred = draws - draws.mean(axis=1, keepdims=True)
+    length = 2 ** int(np.ceil(np.log2(2 * num_draws)))
+    spectrum = np.fft.rfft(centred, n=length, axis=1)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2, n=length, axis=1)[:, :num_draws].mean(axis=0) / num_draws
+    within = covariance[0] * num_draws / (num_draws - 1)
+    pooled = covariance[0] + (draws.mean(axis=1).var(axis=0, ddof=1) if num_chains > 1 else 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho = 1 - (within - covariance) / pooled
+    rho[0] = 1.0
+    time = _correlation_time(rho.reshape(num_draws, -1)).reshape(draws.shape[2:])
+    size = total / np.maximum(time, 1 / np.log10(total))
+    return np.where(_varies(draws, axis=(0, 1)), size, total)
+
+
+def _correlation_time(rho: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of autocorrelations [draws, quantities] until their pairs turn negative, made monotone."""
+    num_draws = len(rho)
+    num_pairs = (num_draws - 1) // 2  # the pairs (0, 1), (2, 3) … that are looked at
+    pairs = rho[: 2 * num_pairs].reshape(num_pairs, 2, -1).sum(axis=1)
+    positive = np.cumprod(pairs > 0, axis=0).astype(bool)
+    positive[0], positive[-1] = True, num_pairs == 1
+    number = positive.sum(axis=0)  # pairs before the first that is not positive
+    monotone = np.where(positive, np.minimum.accumulate(pairs, axis=0), 0.0).sum(axis=0)
+    # Of the pair at which the sum stops, the first half counts once where it is positive.
+    following = np.minimum(2 * number, num_draws - 1)
+    last = np.take_along_axis(rho, following[None], axis=0)[0]
+    return -1 + 2 * monotone + np.maximum(last, 0.0)
+
+
+def _varies(draws: NDArray[np.float64], axis: int | tuple[int, int]) -> NDArray[np.bool_]:
+    """Whether draws differ by more than rounding."""
+    return np.ptp(draws, axis=axis) > 1e-10 * np.maximum(np.abs(draws).max(axis=(0, 1)), 1e-300)

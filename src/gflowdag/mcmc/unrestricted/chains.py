@@ -1,0 +1,137 @@
+"""One chain over all DAGs: refresh the tables, move the graph inside them, and again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gflowdag.mcmc.bit_graphs import BitGraph, add, pop
+from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools, draw_candidates, empty_sets
+from gflowdag.mcmc.unrestricted.moves import Scratch, Weights, edge_probabilities, make_scratch, move_graph
+from gflowdag.mcmc.unrestricted.tables import LocalTables
+
+
+class Settings(NamedTuple):
+    """How a chain moves."""
+
+    moves_per_node: int = 4  # moves between two refreshes, for each node
+    reversal_share: float = 0.5  # how many of them are reversals
+
+
+DEFAULTS = Settings()
+
+
+class Chain(NamedTuple):
+    """The whole state: what is needed to go on bit for bit."""
+
+    parents: NDArray[np.uint64]  # [d, W]
+    random: NDArray[np.uint64]  # [4]
+
+
+class Sums(NamedTuple):
+    """What a chain has seen, added up over its sweeps."""
+
+    edges: NDArray[np.float64]  # [d, d], edge probabilities given all other parent sets; rows are sources
+    log_score: NDArray[np.float64]  # []
+    reversals: NDArray[np.int64]  # [2], proposed and accepted
+
+
+class Workspace(NamedTuple):
+    """Room for the tables of one chain; nothing in it outlives a sweep."""
+
+    sets: CandidateSets
+    scores: NDArray[np.float64]  # [d, 2^K]
+    weights: Weights
+    scratch: Scratch
+
+
+def make_workspace(pools: Pools) -> Workspace:
+    """Room for a chain over these pools."""
+    sets = empty_sets(pools)
+    d, num_candidates = sets.candidates.shape
+    shape = (d, 1 << num_candidates)
+    weights = Weights(np.zeros(shape), np.zeros(shape))
+    return Workspace(sets, np.zeros(shape), weights, make_scratch(d))
+
+
+def make_sums(d: int) -> Sums:
+    """Nothing seen yet."""
+    return Sums(np.zeros((d, d)), np.zeros(()), np.zeros(2, np.int64))
+
+
+def sweep(
+    chain: Chain,
+    pools: Pools,
+    tables: LocalTables,
+    work: Workspace,
+    *,
+    sums: Sums | None = None,
+    beta: float = 1.0,
+    settings: Settings = DEFAULTS,
+) -> float:
+    """One refresh and the moves in it; `chain` changes in place.
+
+    Args:
+        chain: where it is.
+        pools: of candidates.
+        tables: fills the tables.
+        work: scratch.
+        sums: what to add to, if anything.
+        beta: inverse temperature; the posterior to this power is left as it is.
+        settings: how to move.
+
+    Returns:
+        The log score of the graph now.
+    """
+    draw_candidates(chain.parents, pools, chain.random, work.sets)
+    tables.fill(work.sets, work.scores)
+    weigh(work.scores, work.sets, pools.core_sizes, beta, work.weights)
+    edges = np.empty((0, 0)) if sums is None else sums.edges
+    log_score, proposed, accepted = _move(
+        chain, work, settings.moves_per_node, settings.reversal_share, edges
+    )
+    if sums is not None:
+        sums.log_score[...] += log_score
+        sums.reversals[:] += proposed, accepted
+    return log_score
+
+
+@njit(cache=True, nogil=True)
+def weigh(scores, sets, core_sizes, beta, weights):
+    """Tempered scores with the correction for the draw of the sets, the largest of each node at 0."""
+    for node in range(len(sets.sizes)):
+        log, linear = weights.log[node], weights.linear[node]
+        largest = -np.inf
+        for subset in range(1 << sets.sizes[node]):
+            log[subset] = beta * scores[node, subset] + sets.correction[node, subset >> core_sizes[node]]
+            largest = max(largest, log[subset])
+        for subset in range(1 << sets.sizes[node]):
+            log[subset] -= largest
+            linear[subset] = np.exp(log[subset])
+
+
+@njit(cache=True, nogil=True)
+def _move(chain, work, moves_per_node, reversal_share, edges):
+    """Move the graph, look at it where `edges` has room; its log score, reversals proposed and accepted."""
+    parents = chain.parents
+    d = parents.shape[0]
+    children = np.zeros_like(parents)
+    for node in range(d):
+        left = parents[node].copy()
+        parent = pop(left)
+        while parent >= 0:
+            add(children[parent], node)
+            parent = pop(left)
+    graph = BitGraph(parents, children)
+    proposed, accepted = move_graph(
+        graph, work.sets, work.weights, work.scratch, moves_per_node * d, reversal_share, chain.random
+    )
+    if edges.size > 0:
+        edge_probabilities(graph, work.sets, work.weights, work.scratch, edges)
+    log_score = 0.0
+    for node in range(d):
+        log_score += work.scores[node, work.scratch.index[node]]
+    return log_score, proposed, accepted

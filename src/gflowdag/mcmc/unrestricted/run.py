@@ -1,0 +1,244 @@
+"""Chains from scattered starts until they agree, or until the end of the budget.
+
+Each chain is recorded in segments of equal length: mean edge probabilities, mean log score, and the graph at
+the end. When there are too many, neighbours are joined and segments are twice as long from then on. The
+verdict rests on all but the first quarter.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gflowdag.mcmc.convergence import bulk_ess, mean_error, rank_r_hat, tail_ess
+from gflowdag.mcmc.unrestricted.candidate_sets import Pools, bools_of
+from gflowdag.mcmc.unrestricted.chains import (
+    DEFAULTS,
+    Chain,
+    Settings,
+    Workspace,
+    make_sums,
+    make_workspace,
+    sweep,
+)
+from gflowdag.mcmc.unrestricted.start import cool, learn_pools, scattered_chains
+from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
+from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads
+from gflowdag.score import Score
+
+MAXIMAL_R_HAT = 1.05
+MINIMAL_EFFECTIVE_SAMPLES = 400
+MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less than 0.05 in every edge
+_MOVING = 0.01  # standard deviation from which on an edge counts as varying
+_COOLING = 200  # sweeps from a scattered start to the posterior
+_FIRST_LENGTH = 4  # sweeps in a segment
+_MOST_SEGMENTS = 256  # then neighbours are joined
+_BETWEEN_VERDICTS = 32  # segments
+_FEWEST_SEGMENTS = 16  # that are judged at all
+_LEFT_OUT = 4  # one part in so many, at the beginning
+
+
+class Records(NamedTuple):
+    """What every chain has seen, in segments; room for `S` of them."""
+
+    edges: NDArray[np.float32]  # [chains, S, d, d], rows are sources
+    log_scores: NDArray[np.float64]  # [chains, S], means
+    parents: NDArray[np.uint64]  # [chains, S, d, W], graph at the end of each segment
+    last_log_scores: NDArray[np.float64]  # [chains, S], of these graphs
+    number: int  # of segments so far
+    length: int  # sweeps in a segment
+
+
+class State(NamedTuple):
+    """All that a run needs to go on bit for bit."""
+
+    pools: Pools
+    parents: NDArray[np.uint64]  # [chains, d, W]
+    random: NDArray[np.uint64]  # [chains, 4]
+    records: Records
+    num_sweeps: int  # of each chain, without those that led to the posterior
+    reversals: NDArray[np.int64]  # [2], proposed and accepted
+
+
+class Verdict(NamedTuple):
+    """Whether the chains agree."""
+
+    trusted: bool
+    r_hat: float  # rank-normalised, the largest of any edge and of the score
+    bulk_ess: float  # the smallest
+    tail_ess: float  # of the score
+    error: float  # the largest Monte Carlo error of an edge probability
+
+
+class Result(NamedTuple):
+    """What the chains found, and where they stand."""
+
+    edge_probabilities: NDArray[np.float64]  # [d, d]
+    edge_errors: NDArray[np.float64]  # [d, d], Monte Carlo errors
+    graphs: NDArray[np.bool_]  # [chains, draws, d, d]
+    log_scores: NDArray[np.float64]  # [chains, draws]
+    verdict: Verdict
+    state: State
+
+
+def run(
+    score: Score,
+    *,
+    seed: int = 0,
+    state: State | None = None,
+    num_chains: int = 8,
+    core_size: int = 5,
+    num_outsiders: int = 3,
+    budget: float | None = None,
+    max_sweeps: int | None = None,
+    stop_when: Callable[[Verdict], bool] = lambda verdict: verdict.trusted,
+    settings: Settings = DEFAULTS,
+    progress: Progress = silent,
+) -> Result:
+    """Sample DAGs in proportion to a score.
+
+    Args:
+        score: any score.
+        seed: of the chains; without meaning where `state` is given.
+        state: of an earlier run of the same score, to go on from.
+        num_chains: chains from scattered starts.
+        core_size: likely parents of each node that are tabulated in every sweep.
+        num_outsiders: others that are tabulated beside them, drawn anew for every sweep.
+        budget: seconds after which the run ends, without a limit where None.
+        max_sweeps: sweeps of each chain after which it ends, earlier ones of `state` included.
+        stop_when: whether a verdict is good enough.
+        settings: how chains move.
+        progress: told about the share of `max_sweeps` or of `budget`.
+    """
+    if budget is None and max_sweeps is None:
+        max_sweeps = 1_000_000
+    began = time.monotonic()
+    if state is None:
+        state = start(
+            score, seed=seed, num_chains=num_chains, core_size=core_size, num_outsiders=num_outsiders
+        )
+    else:
+        state = _copied(state)
+    tables = local_tables(score, state.pools)
+    works = [make_workspace(state.pools) for _ in state.parents]
+    summary = None
+    while True:
+        number = state.records.number
+        due = number % _BETWEEN_VERDICTS == 0 and number > 0
+        spent = time.monotonic() - began
+        over = (max_sweeps is not None and state.num_sweeps >= max_sweeps) or (
+            budget is not None and spent >= budget and number >= _FEWEST_SEGMENTS
+        )
+        if due or over:
+            summary = summarise(state.records)
+            if over or stop_when(summary[2]):
+                break
+        state = _next_segment(state, tables, works, settings)
+        if max_sweeps is not None:
+            progress(min(state.num_sweeps, max_sweeps), max_sweeps)
+        elif budget is not None:
+            progress(min(spent, budget), budget)
+    probabilities, errors, verdict = summary
+    kept = slice(state.records.number // _LEFT_OUT, state.records.number)
+    graphs = bools_of(state.records.parents[:, kept], score.num_variables).swapaxes(-1, -2)
+    return Result(probabilities, errors, graphs, state.records.last_log_scores[:, kept], verdict, state)
+
+
+def start(score: Score, *, seed: int, num_chains: int, core_size: int, num_outsiders: int) -> State:
+    """Learn where likely parents are, and cool chains from scattered graphs."""
+    pool_seed, chain_seed = (int(number) for number in np.random.SeedSequence(seed).generate_state(2))
+    pools = learn_pools(score, core_size=core_size, num_outsiders=num_outsiders, seed=pool_seed)
+    tables = local_tables(score, pools)
+    chains = scattered_chains(score, num_chains, chain_seed)
+    map_threads(lambda number: cool(chains[number], pools, tables, _COOLING), range(num_chains))
+    d, num_words = pools.required.shape
+    records = Records(
+        np.zeros((num_chains, _MOST_SEGMENTS, d, d), np.float32),
+        np.zeros((num_chains, _MOST_SEGMENTS)),
+        np.zeros((num_chains, _MOST_SEGMENTS, d, num_words), np.uint64),
+        np.zeros((num_chains, _MOST_SEGMENTS)),
+        0,
+        _FIRST_LENGTH,
+    )
+    parents = np.stack([chain.parents for chain in chains])
+    random = np.stack([chain.random for chain in chains])
+    return State(pools, parents, random, records, 0, np.zeros(2, np.int64))
+
+
+def _copied(state: State) -> State:
+    """The state with arrays of its own where a run writes."""
+    records = state.records
+    return state._replace(
+        parents=state.parents.copy(),
+        random=state.random.copy(),
+        records=records._replace(
+            edges=records.edges.copy(),
+            log_scores=records.log_scores.copy(),
+            parents=records.parents.copy(),
+            last_log_scores=records.last_log_scores.copy(),
+        ),
+    )
+
+
+def _next_segment(state: State, tables: LocalTables, works: list[Workspace], settings: Settings) -> State:
+    """Every chain by one segment; writes into the arrays of the state."""
+    records = state.records
+    seen = [make_sums(state.parents.shape[1]) for _ in works]
+
+    def advance(number: int) -> None:
+        chain, sums, segment = (
+            Chain(state.parents[number], state.random[number]),
+            seen[number],
+            records.number,
+        )
+        log_score = 0.0
+        for _ in range(records.length):
+            log_score = sweep(chain, state.pools, tables, works[number], sums=sums, settings=settings)
+        records.edges[number, segment] = sums.edges / records.length
+        records.log_scores[number, segment] = sums.log_score / records.length
+        records.parents[number, segment] = chain.parents
+        records.last_log_scores[number, segment] = log_score
+
+    map_threads(advance, range(len(works)))
+    records = records._replace(number=records.number + 1)
+    return state._replace(
+        records=_joined(records) if records.number == _MOST_SEGMENTS else records,
+        num_sweeps=state.num_sweeps + records.length,
+        reversals=state.reversals + np.sum([sums.reversals for sums in seen], axis=0),
+    )
+
+
+def _joined(records: Records) -> Records:
+    """Neighbouring segments as one, in place."""
+    half = records.number // 2
+    for means in (records.edges, records.log_scores):
+        means[:, :half] = 0.5 * (means[:, ::2] + means[:, 1::2])
+    for last in (records.parents, records.last_log_scores):
+        last[:, :half] = last[:, 1::2].copy()
+    return records._replace(number=half, length=2 * records.length)
+
+
+def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
+    """Edge probabilities, their errors, and whether the chains agree."""
+    kept = slice(records.number // _LEFT_OUT, records.number)
+    edges, log_scores = records.edges[:, kept], records.log_scores[:, kept]
+    probabilities = edges.mean(axis=(0, 1), dtype=np.float64)
+    spread = edges.std(axis=(0, 1), dtype=np.float64)
+    moving = spread > _MOVING  # R-hats of edges that every segment gives the same probability mean nothing
+    traces = np.concatenate([edges[:, :, moving], log_scores[:, :, None]], axis=2, dtype=np.float64)
+    effective = bulk_ess(traces)
+    fewest = float(effective.min())
+    errors = spread / np.sqrt(max(fewest, 1.0))
+    if moving.any():
+        errors[moving] = mean_error(edges[:, :, moving])
+    worst, tail = float(rank_r_hat(traces).max()), float(tail_ess(log_scores))
+    largest = float(errors.max())
+    trusted = (
+        worst <= MAXIMAL_R_HAT and min(fewest, tail) >= MINIMAL_EFFECTIVE_SAMPLES and largest <= MAXIMAL_ERROR
+    )
+    return probabilities, errors, Verdict(trusted, worst, fewest, tail, largest)

@@ -1,0 +1,65 @@
+"""R-hat and effective sample sizes against numbers that ArviZ gives for the same draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gflowdag.mcmc.convergence import bulk_ess, mean_error, rank_r_hat, tail_ess
+
+
+def draws() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+
+    def autoregressive(num_chains: int, num_draws: int, rho: float, shift: float = 0.0) -> np.ndarray:
+        x, noise = np.zeros((num_chains, num_draws)), rng.normal(size=(num_chains, num_draws))
+        for t in range(1, num_draws):
+            x[:, t] = rho * x[:, t - 1] + noise[:, t]
+        return x + shift * np.arange(num_chains)[:, None]
+
+    return {
+        "independent": autoregressive(4, 100, 0),
+        "sticky": autoregressive(4, 101, 0.9),
+        "apart": autoregressive(4, 100, 0.3, 0.5),
+        "binary": (autoregressive(3, 80, 0.5) > 0.8).astype(float),
+        "alternating": autoregressive(2, 64, -0.7),
+    }
+
+
+# az.rhat(x), az.ess(x, method="bulk"), az.ess(x, method="tail"), az.mcse(x)
+# with ArviZ 0.23.4 and the draws above.
+ARVIZ = {
+    "independent": (1.0018349224715284, 423.2847597028665, 415.537520876585, 0.04844547487787292),
+    "sticky": (1.0684956223359334, 33.785610306140036, 37.77786423953126, 0.3720384925289463),
+    "apart": (1.2164351362845882, 14.586272725712321, 182.13483853368874, 0.311796186148951),
+    "binary": (1.010356210517433, 140.84282357678478, 140.8428235767848, 0.03941551740655814),
+    "alternating": (1.0122843227561802, 269.72287611492715, 141.351588672257, 0.08439451807121534),
+}
+
+
+@pytest.mark.parametrize("name", ARVIZ)
+def test_answers_are_those_of_arviz(name):
+    x = draws()[name]
+    answers = [float(answer(x)) for answer in (rank_r_hat, bulk_ess, tail_ess, mean_error)]
+    assert answers == pytest.approx(ARVIZ[name], rel=1e-9)  # the same formula, in another order
+
+
+@pytest.mark.parametrize("answer", [rank_r_hat, bulk_ess, tail_ess, mean_error])
+def test_many_quantities_at_once_are_judged_as_each_alone(answer):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4, 50, 3, 5)).cumsum(axis=1)
+    x[..., 0] = rng.integers(2, size=(4, 50, 3))
+    alone = [[float(answer(x[..., i, j])) for j in range(5)] for i in range(3)]
+    np.testing.assert_allclose(answer(x), alone, rtol=1e-10)
+
+
+def test_constant_chains_agree_or_never_will():
+    x = np.zeros((4, 20, 2))
+    x[2, :, 1] = 1.0
+    assert rank_r_hat(x).tolist() == [1.0, np.inf]
+    assert bulk_ess(x)[0] == 80
+
+
+def test_too_few_draws_are_refused():
+    with pytest.raises(ValueError, match="at least 4 draws"):
+        rank_r_hat(np.zeros((4, 3)))
