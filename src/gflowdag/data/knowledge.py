@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gflowdag.data.columns import plain_name
-from gflowdag.data.patterns import Pattern
+from gflowdag.data.patterns import matching
 from gflowdag.data.reading import read_text
 from gflowdag.errors import KnowledgeError
 from gflowdag.graph.closure import transitive_closure
@@ -210,11 +209,7 @@ def _matches(entry: str, names: list[str]) -> list[int]:
         return [names.index(name)]
     if not entry.startswith(_REGEX):
         raise KnowledgeError(unknown_name(entry, names))
-    try:
-        pattern = Pattern(entry.removeprefix(_REGEX))
-    except (re.error, OverflowError, RecursionError) as error:
-        raise KnowledgeError(f"{entry!r} is no regular expression that can be used here: {error}.") from error
-    found = [index for index, name in enumerate(names) if pattern.matches(name)]
+    found = matching(entry.removeprefix(_REGEX), names)
     if not found:
         raise KnowledgeError(f"No variable matches {entry!r}; the expression must match the whole name.")
     return found

@@ -74,12 +74,11 @@ def auroc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
         The probability that a true edge is believed more than a false one; NaN if there is none of either.
     """
     probability, true = _labelled(belief, truth, diagonal)
-    positives, negatives = true.sum(), (~true).sum()
-    if positives == 0 or negatives == 0:
+    if true.all() or not true.any():
         return float("nan")
-    _, level, count = np.unique(probability, return_inverse=True, return_counts=True)
-    mid_rank = np.cumsum(count) - (count - 1) / 2
-    return float((mid_rank[level][true].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(true, probability))
 
 
 def auprc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
@@ -96,10 +95,9 @@ def auprc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
     probability, true = _labelled(belief, truth, diagonal)
     if not true.any():
         return float("nan")
-    _, level, count = np.unique(-probability, return_inverse=True, return_counts=True)
-    hits = np.bincount(level, weights=true)
-    precision = np.cumsum(hits) / np.cumsum(count)
-    return float(precision @ hits / true.sum())
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(true, probability))
 
 
 def held_out(score_train: Any, score_all: Any, graphs: ArrayLike, log_evidence: float) -> NDArray[np.float64]:
