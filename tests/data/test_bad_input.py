@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from gflowdag.cli.inspect import describe
 from gflowdag.data import Dataset, Knowledge, load_dataset
 from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError, KnowledgeError
@@ -175,6 +177,30 @@ def test_a_few_rows_that_agree_by_chance_are_no_copies():
         Dataset.from_frame(pd.concat([few, few]))
 
 
+def test_the_more_columns_the_more_of_them_agree_by_chance():
+    # Six rows of yes and no fall in 31 ways: of 40 columns, several pairs agree.
+    answers = RNG.integers(2, size=(6, 40))
+    answers[:2] = [[0], [1]]  # none is constant
+    for kind in ("discrete", "continuous"):
+        assert Dataset.from_array(answers, kinds=kind).num_variables == 40
+        with pytest.raises(DataError, match="Duplicated: 'X1' and 'X2'"):
+            Dataset.from_array(np.repeat(RNG.integers(2, size=(60, 1)), 2, axis=1), kinds=kind)
+    numbers = RNG.normal(size=(6, 40))
+    with pytest.raises(DataError, match="Duplicated: 'X1' and 'X41'"):  # measurements agree by no chance
+        Dataset.from_array(np.column_stack([numbers, 3 - 2 * numbers[:, 0]]))
+
+
+def test_a_table_is_checked_in_time_that_grows_as_its_columns():
+    def seconds(num_columns: int) -> float:
+        values = RNG.normal(size=(12, num_columns))
+        started = time.process_time()
+        describe(Dataset.from_array(values))
+        return time.process_time() - started
+
+    seconds(10)
+    assert seconds(4_000) < 8 * seconds(1_000)  # four times as large; the square would be 16 times as long
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -220,7 +246,7 @@ def test_files_that_are_no_table_are_refused_with_the_line(tmp_path, content, me
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"Cannot read .*nowhere\.csv: No such file"):
         Dataset.from_csv(tmp_path / "nowhere.csv")
-    with pytest.raises(DataError, match=r"Cannot read .*directory"):
+    with pytest.raises(DataError, match=r"Cannot read .*: it is a folder, name a file in it\."):
         Dataset.from_csv(tmp_path)
 
 

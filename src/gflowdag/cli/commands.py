@@ -14,7 +14,7 @@ import pandas as pd
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.data.columns import MAX_LEVELS
 from gflowdag.data.problems import checked_dataset
-from gflowdag.data.reading import read_csv
+from gflowdag.data.reading import STANDARD_INPUT, read_csv
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior
@@ -43,7 +43,9 @@ def load_table(
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
 ) -> Dataset:
-    """A CSV file or the name of a built-in data set, as a `Dataset`; all of its problems in one error.
+    """A CSV file (`-`: standard input) or the name of a built-in data set, as a `Dataset`.
+
+    All of its problems are in one error.
 
     Columns are given by name, or several names separated by commas.
     """
@@ -105,6 +107,11 @@ def load_truth(source: str, truth: Path | None, names: Sequence[str]) -> pd.Data
     return pd.DataFrame(align_dag(edges, names), index=list(names), columns=list(names))
 
 
+def _table_name(source: str) -> str:
+    """What runs on a table are called after."""
+    return "table" if Path(source) == STANDARD_INPUT else Path(source).stem
+
+
 def _is_named(source: str) -> bool:
     """Whether `source` names a built-in data set; a file of that name comes first."""
     return source in set(list_datasets()["name"]) and not Path(source).exists()
@@ -122,7 +129,7 @@ def run_fit(
 
     if config.get("deterministic"):
         _make_deterministic()
-    name = f"{Path(config['data']).stem}-{config['method']}"
+    name = f"{_table_name(config['data'])}-{config['method']}"
     if out is None and resume:
         out = runs.last_run("runs", name)
     estimator = estimator_class(config["method"])
@@ -238,7 +245,7 @@ def _table_of(config: dict[str, Any]) -> dict[str, Any]:
     """The table and the true graph behind a run, where they can still be found and are the same."""
     try:
         files = [Path(config[name]) for name in ("data", "knowledge", "truth") if config.get(name)]
-        if any(file.exists() and not file.is_file() for file in files):
+        if any(file == STANDARD_INPUT or (file.exists() and not file.is_file()) for file in files):
             return {}  # a stranger's folder may name a pipe, which would never end
         data = _configured_table(config)
         truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None, data.names)
@@ -277,7 +284,7 @@ def report_comparison(
         return None
     if to is not None:
         return comparison.report(to, config=config, data=data)
-    name = f"{Path(config['data']).stem}-compare"
+    name = f"{_table_name(config['data'])}-compare"
     hidden = Path("runs", f".{name}.{os.getpid()}.html{PARTIAL}")
     comparison.report(hidden, config=config, data=data)
     return move_to_free(hidden, runs.numbered("runs", name, ".html"))

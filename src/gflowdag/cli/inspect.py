@@ -8,12 +8,13 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from gflowdag import __version__
-from gflowdag.data import Dataset, Knowledge
+from gflowdag.data import Dataset
 from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.runtime.messages import counted
 
@@ -22,17 +23,16 @@ _MAX_COLUMNS = 20  # of the table that `check` lists
 
 def describe(data: Dataset) -> dict[str, Any]:
     """What a table holds and what each method would do and cost on it."""
-    columns = []
-    for index, name in enumerate(data.names):
-        levels = data.levels[index]
-        columns.append(
-            {
-                "name": name,
-                "kind": data.kinds[index],
-                "levels": None if levels is None else len(levels),
-                "intervened_rows": 0 if data.intervened is None else int(data.intervened[:, index].sum()),
-            }
-        )
+    intervened = np.zeros(data.num_variables) if data.intervened is None else data.intervened.sum(axis=0)
+    columns = [
+        {
+            "name": column.name,
+            "kind": column.kind,
+            "levels": None if column.levels is None else len(column.levels),
+            "intervened_rows": int(count),
+        }
+        for column, count in zip(data.columns, intervened, strict=True)
+    ]
     return {
         "rows": data.num_rows,
         "variables": data.num_variables,
@@ -46,14 +46,14 @@ def method_costs(data: Dataset) -> list[dict[str, Any]]:
     """`estimate_costs` of a table."""
     from gflowdag.estimators.cost import estimate_costs
 
-    knowledge = (data.knowledge or Knowledge()).resolve(data.names)
+    knowledge = None if data.knowledge is None else data.knowledge.resolve(data.names)
     return estimate_costs(
         data.num_variables,
         data.num_rows,
         discrete=data.is_discrete,
         intervened=data.intervened is not None,
-        known_edges=knowledge.rules_out_edges,
-        limited_parents=knowledge.max_parents is not None,
+        known_edges=knowledge is not None and knowledge.rules_out_edges,
+        limited_parents=knowledge is not None and knowledge.max_parents is not None,
     )
 
 

@@ -59,7 +59,7 @@ Table = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV file with a header row, or the name of a built-in data set.",
+        help="CSV file with a header row, - for standard input, or the name of a built-in data set.",
         autocompletion=complete_table,
     ),
 ]

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy import linalg
+from scipy.special import gammaln
 
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import shown
 
 # Residual over standard deviation: what sums in float64 and decimals in a file leave of an exact relation.
 RELATIVE_TOLERANCE = 1e-10
+_BY_CHANCE = 0.05  # expected copies by chance, from which on a copy is no reason to refuse a table
 LARGEST = 1e60  # in absolute value: scores take squares of sums of squares
 
 
@@ -39,16 +41,30 @@ def check_range(values: np.ndarray, names: Sequence[str]) -> None:
 
 
 def check_copies(values: np.ndarray, names: Sequence[str]) -> None:
-    """Refuse discrete columns that are copies of each other up to labels; `values` holds codes [n, d]."""
-    if len(values) < 5:  # so few rows can agree by chance
-        return
+    """Refuse discrete columns that are copies of each other up to labels; `values` holds codes [n, d].
+
+    Not where a table of so few rows and so many columns is likely to have some by chance.
+    """
     seen: dict[bytes, str] = {}
     for name, codes in zip(names, values.T, strict=True):
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         in_order_of_appearance = np.argsort(np.argsort(first))[inverse].tobytes()
-        if in_order_of_appearance in seen:
+        if in_order_of_appearance in seen and _chance_copies(codes, len(names)) < _BY_CHANCE:
             raise _copy_error(seen[in_order_of_appearance], name)
-        seen[in_order_of_appearance] = name
+        seen.setdefault(in_order_of_appearance, name)
+
+
+def _chance_copies(values: np.ndarray, num_columns: int) -> float:
+    """Expected number of pairs in `num_columns` columns like this one, [n], that are copies by chance.
+
+    Its values in random order are a copy in as many of n! cases as there are orders within each level, and
+    orders of the levels that are equally frequent.
+    """
+    counts = np.unique(values, return_counts=True)[1]
+    alike = np.unique(counts, return_counts=True)[1]
+    orders = np.append(counts, alike)
+    log_probability = gammaln(orders + 1.0).sum() - gammaln(len(values) + 1.0)
+    return num_columns * (num_columns - 1) / 2 * float(np.exp(log_probability))
 
 
 def check_collinear(values: np.ndarray, names: Sequence[str]) -> None:
@@ -66,13 +82,32 @@ def check_collinear(values: np.ndarray, names: Sequence[str]) -> None:
 
 
 def _check_pairs(deviations: np.ndarray, names: Sequence[str]) -> None:
-    correlations = deviations.T @ deviations
-    # A correlation cannot tell a residual of 1e-8 from none, the difference of the two columns can.
-    suspects = np.argwhere(np.triu(np.abs(correlations) > 1 - 1e-12, k=1))
-    for i, j in suspects.tolist():
-        difference = deviations[:, j] - np.sign(correlations[i, j]) * deviations[:, i]
-        if np.linalg.norm(difference) < RELATIVE_TOLERANCE:
-            raise _copy_error(names[i], names[j])
+    """Refuse a column that is another one or its negative, up to rounding; linear in the table.
+
+    Copies have equal projections on any direction, so only neighbours along a random one are compared.
+    """
+    num_rows, num_variables = deviations.shape
+    direction = np.random.default_rng(0).normal(size=num_rows)
+    projections = direction / np.linalg.norm(direction) @ deviations
+    upright = deviations * np.where(projections < 0, -1.0, 1.0)
+    order = np.argsort(np.abs(projections), kind="stable")
+    gaps = np.diff(np.abs(projections)[order])
+    for near in np.split(order, np.flatnonzero(gaps > RELATIVE_TOLERANCE) + 1):
+        different: list[int] = []  # columns of this place, no two of which are copies
+        for j in map(int, np.sort(near)):
+            differences = np.linalg.norm(upright[:, different] - upright[:, [j]], axis=0)
+            copies = np.flatnonzero(differences < RELATIVE_TOLERANCE)
+            if not len(copies):
+                different.append(j)
+            elif not _may_be_chance(deviations[:, j], num_variables):
+                raise _copy_error(names[different[int(copies[0])]], names[j])
+
+
+def _may_be_chance(deviations: np.ndarray, num_columns: int) -> bool:
+    """Whether a column of so few different values may have a copy by chance; measurements have no ties."""
+    rounded = deviations.round(9)
+    has_ties = len(np.unique(rounded)) < len(rounded)
+    return has_ties and _chance_copies(rounded, num_columns) >= _BY_CHANCE
 
 
 def _check_combinations(deviations: np.ndarray, names: Sequence[str]) -> None:

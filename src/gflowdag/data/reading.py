@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import re
+import stat
+import sys
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,8 @@ from gflowdag.runtime.messages import counted, shown
 
 MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
+STANDARD_INPUT = Path("-")
+_PATIENCE_SECONDS = 3.0  # with a pipe, before the user is told what is waited for
 _MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 _MISSING_NUMBER = ("?", "-", "None")  # among words they can be levels: "None" is one in child and insurance
 _SEPARATORS = ("\t", ";", ",")  # the less likely inside a name or a number, the earlier
@@ -130,10 +137,12 @@ def _may_be_lists(levels: Any, separator: str) -> bool:
 
 
 def read_text(path: Path, error: type[GFlowDAGError]) -> str:
-    """The text of a file in UTF-8, gzipped or not; whatever prevents it is raised as an `error`."""
+    """The text of a file in UTF-8, gzipped or not; whatever prevents it is raised as an `error`.
+
+    `-` is standard input. Pipes are read to their end, folders, sockets and devices refused.
+    """
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
+        content = _standard_input() if path == STANDARD_INPUT else _file_or_pipe(path)
     except (OSError, ValueError) as problem:  # ValueError: a null character in the path
         raise error(f"Cannot read {path}: {getattr(problem, 'strerror', problem)}.") from problem
     if content[:2] == b"\x1f\x8b":
@@ -153,6 +162,38 @@ def read_text(path: Path, error: type[GFlowDAGError]) -> str:
         raise error(
             f"{path} is no UTF-8 text (line {line}). Save it as UTF-8 (in Excel: CSV UTF-8)."
         ) from problem
+
+
+def _file_or_pipe(path: Path) -> bytes:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, name a file in it")
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        kind = "socket" if stat.S_ISSOCK(mode) else "device"
+        raise OSError(errno.EINVAL, f"it is a {kind}, not a file; write what comes out of it to one first")
+    # A pipe that nobody writes to keeps us waiting even when it is opened.
+    with _told_while_waiting(str(path)) if stat.S_ISFIFO(mode) else nullcontext(), path.open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise OSError(errno.EINVAL, "it is a terminal; send a file there, as in gflowdag check - < TABLE.csv")
+    with _told_while_waiting("standard input"):
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+
+
+@contextmanager
+def _told_while_waiting(source: str) -> Iterator[None]:
+    """Say after some seconds what the block waits for."""
+    sentence = f"gflowdag: waiting for the end of {source}; Ctrl-C gives up"
+    timer = threading.Timer(_PATIENCE_SECONDS, lambda: print(sentence, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _with_line_feeds(text: str) -> str:

@@ -16,7 +16,8 @@ def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
         bool [..., d, d]; the diagonal is set exactly at the nodes that lie on a cycle.
     """
     reach = np.array(adjacency, dtype=bool)
-    for via in range(reach.shape[-1]):  # Warshall
+    passed = (reach.any(axis=-2) & reach.any(axis=-1)).reshape(-1, reach.shape[-1]).any(axis=0)
+    for via in np.flatnonzero(passed):  # Warshall; through a node without both no path leads
         reach |= reach[..., :, via, None] & reach[..., None, via, :]
     return reach
 

@@ -1,0 +1,95 @@
+"""Tables that come from elsewhere than a file: pipes and standard input are read, the rest is a sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gflowdag.cli import commands
+from gflowdag.data import Knowledge, reading
+from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.posterior.posterior import Posterior
+
+TEXT = "a,b\n" + "".join(f"{x},{y}\n" for x, y in np.random.default_rng(0).normal(size=(20, 2)))
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+class _StandardInput:
+    def __init__(self, text: str, terminal: bool = False) -> None:
+        self.buffer, self.terminal = io.BytesIO(text.encode()), terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+def test_a_table_in_standard_input_or_a_pipe_is_that_of_the_file(
+    pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "table.csv").write_text(TEXT)
+    expected = commands.load_table(str(tmp_path / "table.csv")).sha256
+    monkeypatch.setattr(sys, "stdin", _StandardInput(TEXT))
+    assert commands.load_table("-").sha256 == expected
+    threading.Thread(target=pipe.write_text, args=(TEXT,)).start()
+    assert commands.load_table(str(pipe)).sha256 == expected
+
+
+def test_a_pipe_that_keeps_us_waiting_is_told_of(
+    pipe: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 0.0)
+    told = threading.Event()
+    monkeypatch.setattr(reading, "print", lambda *_, **__: told.set(), raising=False)
+
+    def write_when_told() -> None:
+        told.wait()
+        pipe.write_text(TEXT)
+
+    threading.Thread(target=write_when_told).start()
+    assert commands.load_table(str(pipe)).num_rows == 20
+
+
+def test_a_terminal_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", _StandardInput("", terminal=True))
+    with pytest.raises(DataError, match=r"Cannot read -: it is a terminal; send"):
+        commands.load_table("-")
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match="is a terminal"):
+        commands.load_table("-")
+
+
+def test_what_is_no_file_is_named_as_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        for name, kind in {"socket": "socket", "/dev/zero": "device", ".": "folder"}.items():
+            with pytest.raises(DataError, match=f"is a {kind}"):
+                commands.load_table(name)
+            with pytest.raises(KnowledgeError, match=f"is a {kind}"):
+                Knowledge.from_toml(name)
+
+
+def test_a_strangers_report_does_not_read_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Posterior(np.zeros((1, 2, 2)), ("a", "b")).save(tmp_path / "posterior.npz")
+    (tmp_path / "manifest.json").write_text("{}")
+    stdin = _StandardInput(TEXT)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    for name in ("data", "knowledge", "truth"):
+        config = {"data": "sachs", name: "-"}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        assert commands.rewrite_report(tmp_path, None).exists()
+    assert stdin.buffer.tell() == 0
