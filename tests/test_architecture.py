@@ -158,8 +158,7 @@ def test_type_checkers_see_the_names_that_users_have() -> None:
     from gflowdag import estimators
 
     assert _typed_names(SOURCE / "__init__.py") == set(gflowdag.__all__) - {"__version__"}
-    defined = {"REGISTRY", "estimator_class", "fit"}
-    assert _typed_names(SOURCE / "estimators" / "__init__.py") == set(estimators.__all__) - defined
+    assert {name for _, name in estimators.REGISTRY.values()} <= set(estimators.__all__)
 
 
 def test_type_checkers_know_the_posterior_and_no_misspelt_name(tmp_path: Path) -> None:
@@ -170,6 +169,10 @@ def test_type_checkers_know_the_posterior_and_no_misspelt_name(tmp_path: Path) -
         "reveal_type(post)\n"
         "gd.metrics.auroc(post, sachs.truth)\n"
         "gd.fitt\n"
+        'gd.fit(sachs.frame, method="bootstrap-pc", alpha=0.1, missing="drop", num_samples=10)\n'
+        'gd.fit(sachs.frame, metod="mc3")\n'
+        "gd.fit(sachs.frame, aplha=0.1)\n"
+        "gd.MC3(num_chain=4)\n"
     )
     config = {"extraPaths": [str(SOURCE.parent)]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
@@ -183,6 +186,8 @@ def test_type_checkers_know_the_posterior_and_no_misspelt_name(tmp_path: Path) -
     }
     assert told.pop(3) == 'Type of "post" is "Posterior"'
     assert "fitt" in told.pop(5)
+    for line, misspelt in ((7, "metod"), (8, "aplha"), (9, "num_chain")):
+        assert f'No parameter named "{misspelt}"' in told.pop(line)
     assert not told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -20,3 +21,13 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     names: dict[str, object] = {"__name__": page.stem}
     for number, block in enumerate(_BLOCK.findall(page.read_text("utf-8")), start=1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+
+
+def test_the_table_of_methods_is_made_from_their_records() -> None:
+    spec = importlib.util.spec_from_file_location("method_table", ROOT / "docs" / "method_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    page = tool.PAGE.read_text("utf-8")
+    assert tool.with_table(page) == page, "run `python docs/method_table.py`"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gflowdag.estimators.registry import CLASSES
+
 __version__ = "0.2.0"
 
 # Public name -> module; imported on first use, so that `import gflowdag` and `gflowdag --help` stay quick.
@@ -16,16 +18,7 @@ _LAZY = {
     "LocalScore": "gflowdag.score",
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
-    "ExactPosterior": "gflowdag.estimators",
-    "DAGGFlowNet": "gflowdag.estimators",
-    "OrderGFlowNet": "gflowdag.estimators",
-    "MC3": "gflowdag.estimators",
-    "OrderMCMC": "gflowdag.estimators",
-    "Gadget": "gflowdag.estimators",
-    "BootstrapGES": "gflowdag.estimators",
-    "BootstrapPC": "gflowdag.estimators",
-    "DiBS": "gflowdag.estimators",
-    "BCDNets": "gflowdag.estimators",
+    **dict.fromkeys(CLASSES, "gflowdag.estimators"),
     "compare": "gflowdag.estimators.compare",
     "Comparison": "gflowdag.posterior.comparison",
     "total_effects": "gflowdag.posterior.effects",
@@ -43,6 +36,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.data import simulate as simulate
     from gflowdag.display import plots as plot  # noqa: F401  (the public name)
     from gflowdag.estimators import MC3 as MC3
+    from gflowdag.estimators import AutoPosterior as AutoPosterior
     from gflowdag.estimators import BCDNets as BCDNets
     from gflowdag.estimators import BootstrapGES as BootstrapGES
     from gflowdag.estimators import BootstrapPC as BootstrapPC

@@ -90,7 +90,7 @@ def test_pc_keeps_knowledge_in_every_graph(collider):
 
 
 def test_what_a_search_cannot_use_is_refused(collider):
-    with pytest.raises(KnowledgeError, match="cannot use required edges"):
+    with pytest.raises(KnowledgeError, match="cannot use required or forbidden edges"):
         gd.BootstrapGES(knowledge=Knowledge(required=[("a", "c")])).fit(collider)
     frame = collider.assign(target=["c"] + [None] * 499)
     for estimator in (gd.BootstrapGES, gd.BootstrapPC):

@@ -79,7 +79,7 @@ def refuses(method: str, data: gd.Dataset, **options) -> bool:
 
 def test_a_method_takes_as_few_variables_as_its_estimator() -> None:
     for num_variables in (1, 2, 3):
-        too_few = {m for m in METHODS if estimator_class(m).least_variables > num_variables}
+        too_few = {m for m in METHODS if estimator_class(m).record.least_variables > num_variables}
         assert refused(num_variables, discrete=False) == too_few
         assert refused(num_variables, discrete=True) == too_few | BCD
 
@@ -134,7 +134,7 @@ def test_a_method_that_cannot_use_the_knowledge_is_not_offered() -> None:
 
 
 def test_a_method_that_would_refuse_the_table_is_not_offered() -> None:
-    observers = {name for name in REGISTRY if not estimator_class(name).supports_interventions}
+    observers = {name for name in REGISTRY if not estimator_class(name).record.uses_interventions}
     assert refused(discrete=False) == set()
     assert refused(discrete=False, intervened=True) == observers
     assert refused(discrete=True, intervened=True) == observers

@@ -62,6 +62,7 @@ def _full() -> Diagnostics:
         "chosen": "mc3: it is quick",
         "interventional": True,
         "knowledge": True,
+        "uses_prior": False,
         "iterations": 7,
         "pareto_k": -np.inf,
         "r_hat": np.inf,

@@ -41,6 +41,7 @@ from gflowdag.cli.options import (
     make_console,
     print_json,
 )
+from gflowdag.estimators.registry import method_names
 
 if TYPE_CHECKING:
     from gflowdag.posterior.posterior import Posterior
@@ -95,8 +96,7 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="auto, exact, order-gflownet, dag-gflownet, order-mcmc, mc3, gadget, bootstrap-ges, "
-            "bootstrap-pc, dibs or bcd-nets.",
+            help=f"{', '.join(method_names()[:-1])} or {method_names()[-1]}.",
             metavar="NAME",
             autocompletion=complete_method,
         ),

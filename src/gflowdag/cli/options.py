@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gflowdag.estimators.registry import method_names
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -40,9 +42,7 @@ class Format(StrEnum):
 
 def complete_method(incomplete: str) -> list[str]:
     """Names of methods, for the shell's completion."""
-    from gflowdag.estimators import REGISTRY
-
-    return [name for name in REGISTRY if name.startswith(incomplete)]
+    return [name for name in method_names() if name.startswith(incomplete)]
 
 
 def complete_table(incomplete: str) -> list[str]:

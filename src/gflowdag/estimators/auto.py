@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-import numpy as np
-
-from gflowdag.data import Knowledge
-from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.base import StructureLearner, TrainedLearner
 from gflowdag.estimators.exact import ExactPosterior
+from gflowdag.estimators.method import Method
 from gflowdag.posterior.importance import MAXIMAL_PARETO_K
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices
 from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 
-Method = TypeVar("Method", bound=StructureLearner)
+Learner = TypeVar("Learner", bound=StructureLearner)
 
 HANDOVER_ESS = 0.05  # an order GFlowNet below this effective sample size hands over to order MCMC
 
 
-class AutoPosterior(StructureLearner):
+@dataclass(kw_only=True, eq=False, repr=False)
+class AutoPosterior(TrainedLearner):
     """Exact where that is possible; else the order GFlowNet; else, where its weights fail, order MCMC.
 
     The diagnostics name the method that answered and why (`chosen`).
@@ -42,39 +41,17 @@ class AutoPosterior(StructureLearner):
         resume: continue from the checkpoint in `folder`.
     """
 
-    method = "auto"
-    least_variables = 1
-
-    def __init__(
-        self,
-        *,
-        score: str = "auto",
-        prior: Any = "uniform",
-        knowledge: Knowledge | None = None,
-        standardize: bool = True,
-        num_samples: int = 1000,
-        random_state: int | np.random.Generator | None = None,
-        verbose: bool = False,
-        iterations: int | None = None,
-        budget: float | None = None,
-        devices: int | str | None = None,
-        folder: str | Path | None = None,
-        resume: bool = False,
-    ) -> None:
-        super().__init__(
-            score=score,
-            prior=prior,
-            knowledge=knowledge,
-            standardize=standardize,
-            num_samples=num_samples,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.iterations = iterations
-        self.budget = budget
-        self.devices = devices
-        self.folder = folder
-        self.resume = resume
+    record = Method(
+        name="auto",
+        label="automatic choice",
+        answer="of the method chosen",
+        gives="the answer of the method that it chooses",
+        checked_by="what checks that method",
+        use_when="you want the best answer within reach",
+        least_variables=1,
+        trains=True,
+        delegates=True,
+    )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         if self.devices is not None:
@@ -105,7 +82,7 @@ class AutoPosterior(StructureLearner):
         begin_phase(progress, chains.method)
         return _chosen(chains._infer(score, seed, progress), reason)
 
-    def _with_my_parameters(self, estimator: type[Method], but: Sequence[str] = ()) -> Method:
+    def _with_my_parameters(self, estimator: type[Learner], but: Sequence[str] = ()) -> Learner:
         known = set(estimator._get_param_names()) - set(but)
         chosen = estimator(**{name: value for name, value in self.get_params().items() if name in known})
         chosen._data = self._data

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
-from numbers import Integral, Real
-from typing import Any, Self
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
+from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.estimators.method import DISCRETE, INTERVENTIONS, KNOWN_EDGES, MAX_PARENTS, Method, Problem
+from gflowdag.estimators.parameters import check_parameters, positive, whole
+from gflowdag.estimators.registry import estimator_classes
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.precision import double_precision
 from gflowdag.runtime.progress import Progress, progress_bar
 from gflowdag.score import Score, make_score
 
+_REMEDIES = {  # about data and knowledge that a method cannot use
+    DISCRETE: "needs continuous columns: make them continuous",
+    INTERVENTIONS: "cannot use interventional data: drop the intervened rows",
+    KNOWN_EDGES: "cannot use required or forbidden edges, nor tiers: leave them out of the knowledge",
+    MAX_PARENTS: "cannot use max_parents: leave it out of the knowledge",
+}
 
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class StructureLearner(BaseEstimator):
     """Base of all methods: `fit` a table, then ask `posterior_`.
 
-    A method is a subclass with `method`, its own parameters, and `_infer`.
+    A method is a dataclass with a `record`, its own parameters, and `_infer`.
 
     Args:
         score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
@@ -35,28 +46,21 @@ class StructureLearner(BaseEstimator):
         verbose: show progress.
     """
 
-    method: str = "abstract"
-    supports_interventions: bool = True
-    least_variables: int = 2
+    record: ClassVar[Method]
+    method: ClassVar[str]  # the name in the record
 
-    def __init__(
-        self,
-        *,
-        score: str = "auto",
-        prior: Any = "uniform",
-        knowledge: Knowledge | None = None,
-        standardize: bool = True,
-        num_samples: int = 1000,
-        random_state: int | np.random.Generator | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.score = score
-        self.prior = prior
-        self.knowledge = knowledge
-        self.standardize = standardize
-        self.num_samples = num_samples
-        self.random_state = random_state
-        self.verbose = verbose
+    score: Any = "auto"
+    prior: Any = "uniform"
+    knowledge: Knowledge | None = None
+    standardize: bool = True
+    num_samples: int = whole(1000)
+    random_state: int | np.random.Generator | None = None
+    verbose: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "record" in vars(cls):
+            cls.method = cls.record.name
 
     @double_precision
     def fit(self, X: Any, y: Any = None, *, interventions: Any = None) -> Self:
@@ -67,7 +71,7 @@ class StructureLearner(BaseEstimator):
             y: ignored, present for scikit-learn.
             interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         """
-        self._check_counts("num_samples")
+        check_parameters(self)
         if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
             raise KnowledgeError(
                 f"knowledge must be a Knowledge object, not {type(self.knowledge).__name__}: "
@@ -88,6 +92,7 @@ class StructureLearner(BaseEstimator):
             notes=data.notes,
             interventional=True if data.intervened is not None else None,
             knowledge=True if score.constraints.rules_out_graphs else None,
+            uses_prior=None if self.record.uses_prior else False,
         )
         self.score_ = score
         self.n_features_in_ = data.num_variables
@@ -99,34 +104,18 @@ class StructureLearner(BaseEstimator):
         tags.input_tags.string = True  # text columns are discrete variables
         return tags
 
-    def _check_counts(self, *options: str, least: int = 1) -> None:
-        """Refuse options that are no whole number, or below `least`."""
-        for name in options:
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or int(value) < least:
-                raise GFlowDAGError(f"{name} must be {least} or more, got {value!r} (whole numbers only)")
-
-    def _check_numbers(self, *options: str, zero: bool = False) -> None:
-        """Refuse options that are no finite positive number; `zero` is allowed where it means something."""
-        for name in options:
-            value = getattr(self, name)
-            number = float(value) if isinstance(value, Real) else math.nan
-            if not (0 < number < math.inf or (zero and number == 0)):
-                kind = "0 or a positive number" if zero else "a positive number"
-                raise GFlowDAGError(f"{name} must be {kind}, got {value!r}")
-
     def _check(self, data: Dataset) -> None:
-        """Refuse data that this method cannot take, before anything is computed."""
-        if data.num_variables < self.least_variables:
+        """Refuse data and knowledge that this method cannot take, before anything is computed."""
+        name, least = type(self).__name__, self.record.least_variables
+        if data.num_variables < least:
             raise DataError(
-                f"{type(self).__name__} needs {self.least_variables} variables, got n_features="
-                f"{data.num_variables}: one variable alone has one graph, the empty one"
+                f"{name} needs {least} variables, got n_features={data.num_variables}: one variable alone "
+                "has one graph, the empty one"
             )
-        if data.intervened is not None and not self.supports_interventions:
-            raise DataError(
-                f"{type(self).__name__} cannot use interventional data: drop the intervened rows, or use a "
-                "method that can (ExactPosterior, OrderGFlowNet, DAGGFlowNet, OrderMCMC, MC3, DiBS)"
-            )
+        problem = Problem.of(data)
+        for what in self.record.unusable(problem):
+            error = DataError if what in (DISCRETE, INTERVENTIONS) else KnowledgeError
+            raise error(f"{name} {_REMEDIES[what]}, or use {_alternatives(problem)}")
 
     def _fingerprint(self, score: Score, seed: int, *settings: Any) -> str:
         """What a checkpoint must agree on: data, score, prior, knowledge, seed and `settings`."""
@@ -136,3 +125,28 @@ class StructureLearner(BaseEstimator):
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TrainedLearner(StructureLearner):
+    """Base of the methods that train a network.
+
+    Args:
+        iterations: training steps.
+        budget: seconds of training instead; given with `iterations`, the first of the two ends it.
+        devices: number of devices that share each batch, or `"all"`; one by default.
+        folder: where checkpoints and metrics are written.
+        resume: continue from the checkpoint in `folder`.
+    """
+
+    iterations: int | None = whole(None)
+    budget: float | None = positive(None)
+    devices: int | str | None = None
+    folder: str | Path | None = None
+    resume: bool = False
+
+
+def _alternatives(problem: Problem) -> str:
+    """The classes of all methods that take a problem."""
+    able = [kind.__name__ for kind in estimator_classes() if kind.record.refusal(problem) is None]
+    return able[0] if len(able) == 1 else "one of " + ", ".join(able)

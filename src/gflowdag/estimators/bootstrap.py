@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from gflowdag.baselines import bootstrap, pc
 from gflowdag.baselines.causal_learn import import_causal_learn
-from gflowdag.errors import GFlowDAGError, KnowledgeError
+from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.method import Method, mebibytes, power_law
+from gflowdag.estimators.parameters import positive, share, whole
+from gflowdag.graph.bits import MAX_NODES
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
@@ -19,21 +21,17 @@ from gflowdag.score import Score
 from gflowdag.search import ges
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Bootstrap(StructureLearner):
     """What both share: resampling, orientation, and the account of what went wrong."""
 
-    supports_interventions = False
-
-    def __init__(self, *, num_bootstraps: int, n_jobs: int | None, **shared: Any) -> None:
-        super().__init__(**shared)
-        self.num_bootstraps = num_bootstraps
-        self.n_jobs = n_jobs
+    num_bootstraps: int = whole(100)
+    n_jobs: int | None = None
 
     def _search(self, score: Score) -> bootstrap.Search:
         raise NotImplementedError
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        self._check_counts("num_bootstraps")
         found = bootstrap.run(
             self._search(score),
             self._data.values,
@@ -97,6 +95,7 @@ class _Bootstrap(StructureLearner):
         return Diagnostics("unverified", " ".join(sentences), extra=counts)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BootstrapGES(_Bootstrap):
     """Greedy equivalence search (Chickering 2002) on resampled rows (Friedman et al. 1999).
 
@@ -112,47 +111,30 @@ class BootstrapGES(_Bootstrap):
         score, prior, knowledge, standardize, num_samples, random_state, verbose: see `StructureLearner`.
     """
 
-    method = "bootstrap-ges"
+    record = Method(
+        name="bootstrap-ges",
+        label="bootstrapped greedy equivalence search",
+        answer="no posterior",
+        gives="frequencies under resampling, not a posterior",
+        assumes="scores of its own: Gaussian BIC or BDeu",
+        use_when="comparison with the literature",
+        most_variables=MAX_NODES,
+        uses_interventions=False,
+        uses_known_edges=False,  # the search walks over whole equivalence classes
+        uses_prior=False,
+        seconds=power_law({11: 1.5, 20: 4.1}),
+        num_bytes=mebibytes({11: 163, 20: 164}),
+    )
 
-    def __init__(
-        self,
-        *,
-        score: str = "auto",
-        prior: Any = "uniform",
-        knowledge: Any = None,
-        standardize: bool = True,
-        num_samples: int = 1000,
-        random_state: Any = None,
-        verbose: bool = False,
-        num_bootstraps: int = 100,
-        penalty: float = 1.0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            score=score,
-            prior=prior,
-            knowledge=knowledge,
-            standardize=standardize,
-            num_samples=num_samples,
-            random_state=random_state,
-            verbose=verbose,
-            num_bootstraps=num_bootstraps,
-            n_jobs=n_jobs,
-        )
-        self.penalty = penalty
+    penalty: float = positive(1.0, zero=True)
 
     def _search(self, score: Score) -> bootstrap.Search:
-        required, forbidden, max_parents = score.constraints
-        if required.any() or (forbidden & ~np.eye(len(forbidden), dtype=bool)).any():
-            raise KnowledgeError(
-                "BootstrapGES cannot use required edges, forbidden edges or tiers: greedy equivalence search "
-                "walks over whole equivalence classes. Use BootstrapPC, MC3, OrderMCMC or ExactPosterior."
-            )
-        self._check_numbers("penalty", zero=True)
+        limit = score.constraints.max_parents
         discrete = self._data.is_discrete
-        return partial(ges.search, discrete=discrete, max_parents=max_parents, penalty=self.penalty)
+        return partial(ges.search, discrete=discrete, max_parents=limit, penalty=self.penalty)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BootstrapPC(_Bootstrap):
     """The PC algorithm on resampled rows, by causal-learn.
 
@@ -167,38 +149,23 @@ class BootstrapPC(_Bootstrap):
         score, prior, knowledge, standardize, num_samples, random_state, verbose: see `StructureLearner`.
     """
 
-    method = "bootstrap-pc"
+    record = Method(
+        name="bootstrap-pc",
+        label="bootstrapped PC algorithm",
+        answer="no posterior",
+        gives="frequencies under resampling, not a posterior",
+        assumes="independence tests instead of the score",
+        use_when="comparison with the literature",
+        extra="baselines",
+        uses_interventions=False,
+        uses_prior=False,
+        seconds=power_law({11: 2.6, 20: 13.6}),
+        num_bytes=mebibytes({11: 208, 20: 209}),
+    )
 
-    def __init__(
-        self,
-        *,
-        score: str = "auto",
-        prior: Any = "uniform",
-        knowledge: Any = None,
-        standardize: bool = True,
-        num_samples: int = 1000,
-        random_state: Any = None,
-        verbose: bool = False,
-        num_bootstraps: int = 100,
-        alpha: float = 0.05,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            score=score,
-            prior=prior,
-            knowledge=knowledge,
-            standardize=standardize,
-            num_samples=num_samples,
-            random_state=random_state,
-            verbose=verbose,
-            num_bootstraps=num_bootstraps,
-            n_jobs=n_jobs,
-        )
-        self.alpha = alpha
+    alpha: float = share(0.05)
 
     def _search(self, score: Score) -> bootstrap.Search:
-        if not (isinstance(self.alpha, Real) and 0 < float(self.alpha) < 1):
-            raise GFlowDAGError(f"alpha is a significance level between 0 and 1, got {self.alpha!r}")
         import_causal_learn("graph")  # say here, not in the workers, that it is missing
         required, forbidden, _ = score.constraints
         return partial(

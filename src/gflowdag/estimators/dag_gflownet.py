@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -12,9 +11,10 @@ import numpy as np
 from jax import Array
 from scipy.special import softmax
 
-from gflowdag.data import Knowledge
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.base import TrainedLearner
+from gflowdag.estimators.method import Method, mebibytes, power_law
+from gflowdag.estimators.parameters import one_of, positive, whole
 from gflowdag.estimators.witnesses import (
     heard,
     order_chains,
@@ -68,7 +68,8 @@ def preset_for(name: str, num_variables: int) -> Preset:
     return preset
 
 
-class DAGGFlowNet(StructureLearner):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DAGGFlowNet(TrainedLearner):
     """A GFlowNet that builds DAGs one edge at a time (Deleu et al. 2022).
 
     Samples are independent draws from the learnt policy. Every one carries the importance weight of its
@@ -108,63 +109,33 @@ class DAGGFlowNet(StructureLearner):
         resume: continue from the checkpoint in `folder`.
     """
 
-    method = "dag-gflownet"
+    record = Method(
+        name="dag-gflownet",
+        label="GFlowNet over edges",
+        answer="weighted, checks itself",
+        gives="the paper's method; samples, evidence",
+        checked_by="ESS and Pareto k of its weights, and graphs of other chains that it might never draw",
+        use_when='you want the method of the paper (up to about 12 variables; `preset="chains"` beyond)',
+        most_variables=64,  # the trajectories of a batch fill the memory that they may take
+        most_discrete=20,  # beyond, only BGe does without a table of all parent sets
+        trains=True,
+        seconds=power_law({5: 21, 10: 310, 20: 6900}),
+        num_bytes=mebibytes({5: 558, 11: 645}),
+    )
 
-    def __init__(
-        self,
-        *,
-        score: str = "auto",
-        prior: Any = "uniform",
-        knowledge: Knowledge | None = None,
-        standardize: bool = True,
-        num_samples: int = 1000,
-        random_state: int | np.random.Generator | None = None,
-        verbose: bool = False,
-        preset: str = "fast",
-        iterations: int | None = None,
-        budget: float | None = None,
-        objective: str | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        chain_steps: int = 1000,
-        num_chains: int = 128,
-        num_weighted: int = 10_000,
-        sampling_batch: int | None = None,
-        draws: str = "iid",
-        num_guides: int = 1024,
-        num_witnesses: int = 256,
-        devices: int | str | None = None,
-        folder: str | Path | None = None,
-        resume: bool = False,
-    ) -> None:
-        super().__init__(
-            score=score,
-            prior=prior,
-            knowledge=knowledge,
-            standardize=standardize,
-            num_samples=num_samples,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.preset = preset
-        self.iterations = iterations
-        self.budget = budget
-        self.objective = objective
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.chain_steps = chain_steps
-        self.num_chains = num_chains
-        self.num_weighted = num_weighted
-        self.sampling_batch = sampling_batch
-        self.draws = draws
-        self.num_guides = num_guides
-        self.num_witnesses = num_witnesses
-        self.devices = devices
-        self.folder = folder
-        self.resume = resume
+    preset: str = one_of("fast", PRESETS)
+    objective: str | None = one_of(None, OBJECTIVES)
+    batch_size: int | None = whole(None)
+    learning_rate: float | None = positive(None)
+    chain_steps: int = whole(1000)
+    num_chains: int = whole(128)
+    num_weighted: int = whole(10_000)
+    sampling_batch: int | None = whole(None)
+    draws: str = one_of("iid", ("iid", "balanced"))
+    num_guides: int = whole(1024, least=0)
+    num_witnesses: int = whole(256, least=0)
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        self._check_counts("num_guides", "num_witnesses", least=0)
         preset = self.training_preset(score.num_variables)
         num_devices = count_devices(self.devices, batch_size=preset.batch_size)
         learner = self.make_learner(score, preset, seed, progress)
@@ -217,10 +188,6 @@ class DAGGFlowNet(StructureLearner):
 
     def training_preset(self, num_variables: int) -> Preset:
         """The preset with what the user set in its place."""
-        if self.preset not in PRESETS:
-            raise GFlowDAGError(f"preset must be one of {', '.join(PRESETS)}, not {self.preset!r}")
-        if self.draws not in ("iid", "balanced"):
-            raise GFlowDAGError(f"draws must be 'iid' or 'balanced', not {self.draws!r}")
         preset = preset_for(self.preset, num_variables)
         options = preset.options
         if self.learning_rate is not None:
@@ -239,8 +206,6 @@ class DAGGFlowNet(StructureLearner):
                 raise GFlowDAGError("the preset `paper` is trained by detailed balance: leave objective out")
             return PaperLearner(edge_space(score), batch_size=preset.batch_size)
         objective = self.objective or "trajectory"
-        if objective not in OBJECTIVES:
-            raise GFlowDAGError(f"objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
         check_memory(d, preset.batch_size, limit=MAX_MEMORY * count_devices(self.devices))
         return EdgeLearner(
             edge_space(score),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
+from gflowdag.estimators.method import Method, mebibytes, power_law
+from gflowdag.estimators.parameters import whole
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -17,6 +18,7 @@ from gflowdag.score import Score
 MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MC3(StructureLearner):
     """Structure MCMC: chains that add, remove and reverse single edges (Madigan & York 1995).
 
@@ -32,36 +34,22 @@ class MC3(StructureLearner):
         score, prior, knowledge, standardize, num_samples, random_state, verbose: see `StructureLearner`.
     """
 
-    method = "mc3"
+    record = Method(
+        name="mc3",
+        label="structure MCMC",
+        answer="chains, checks itself",
+        gives="marginals",
+        checked_by="R-hat of parallel chains",
+        use_when="a baseline; mixes slowly on large or peaked posteriors",
+        most_discrete=20,  # beyond, only BGe does without a table of all parent sets
+        seconds=power_law({5: 8.4, 11: 15.7, 20: 16.1, 21: 250, 30: 340, 50: 1800}),
+        num_bytes=mebibytes({5: 464, 11: 500, 20: 720}),
+    )
 
-    def __init__(
-        self,
-        *,
-        score: str = "auto",
-        prior: Any = "uniform",
-        knowledge: Any = None,
-        standardize: bool = True,
-        num_samples: int = 1000,
-        random_state: Any = None,
-        verbose: bool = False,
-        num_chains: int | None = None,
-        burn_in: int = 20_000,
-        num_steps: int = 50_000,
-        thinning: int = 250,
-    ) -> None:
-        super().__init__(
-            score=score,
-            prior=prior,
-            knowledge=knowledge,
-            standardize=standardize,
-            num_samples=num_samples,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.num_chains = num_chains
-        self.burn_in = burn_in
-        self.num_steps = num_steps
-        self.thinning = thinning
+    num_chains: int | None = whole(None)
+    burn_in: int = whole(20_000, least=0)
+    num_steps: int = whole(50_000)
+    thinning: int = whole(250)
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         import jax
@@ -70,10 +58,10 @@ class MC3(StructureLearner):
         from gflowdag.mcmc.moves import limits_from_constraints
         from gflowdag.mcmc.structure import init, run
 
-        if self.thinning < 1 or self.burn_in < 0 or self.num_steps < 4 * self.thinning:
+        if self.num_steps < 4 * self.thinning:
             raise GFlowDAGError(
-                "MC3 needs thinning ≥ 1, burn_in ≥ 0 and, to judge convergence, num_steps ≥ 4 thinning; got "
-                f"num_steps={self.num_steps}, thinning={self.thinning}, burn_in={self.burn_in}"
+                "to judge convergence MC3 needs num_steps of at least 4 × thinning, got "
+                f"num_steps={self.num_steps} and thinning={self.thinning}"
             )
         deltas = score.deltas()
         num_chains = self.num_chains or _affordable_chains(memory_per_chain(deltas, score.num_variables))

@@ -23,7 +23,7 @@ MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zi
 TIMINGS = ("seconds", "phases")  # not stored: the same seed is to give the same bytes
 _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
 _TEXTS = ("verdict", "explanation", "chosen")
-_FLAGS = ("interventional", "knowledge")
+_FLAGS = ("interventional", "knowledge", "uses_prior")
 _NUMBERS = (
     "iterations",
     "ess",

@@ -29,6 +29,7 @@ class Diagnostics(Mapping[str, Any]):
         chosen: which method `"auto"` chose, and why.
         interventional: whether some variables were set from outside in the data.
         knowledge: whether prior knowledge rules out any graph.
+        uses_prior: False where the method uses no structure prior.
         seconds: time of the computation.
         phases: time of each part of it.
         iterations: steps of training, or of each chain.
@@ -55,6 +56,7 @@ class Diagnostics(Mapping[str, Any]):
     chosen: str | None = None
     interventional: bool | None = None
     knowledge: bool | None = None
+    uses_prior: bool | None = None
     seconds: float | None = None
     phases: Mapping[str, float] | None = None
     iterations: int | None = None

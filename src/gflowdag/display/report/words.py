@@ -19,7 +19,6 @@ _SURE = 0.9
 _PROBABLE = 0.75
 _OPEN_SHARE = 0.25  # the rarer direction has at least this share: the direction is open
 _NAMED = 6  # edges that a sentence lists
-_WITHOUT_PRIOR = ("bootstrap-ges", "bootstrap-pc", "bcd-nets")  # methods that use no structure prior
 
 VERDICTS = {
     "exact": (
@@ -129,7 +128,7 @@ def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | No
     rows = f"the {data.num_rows:,} rows of " if data is not None else ""
     source = f"“{config['data']}”" if config.get("data") else "the table"
     prior = config.get("prior")
-    has_prior = isinstance(prior, str) and posterior.method not in _WITHOUT_PRIOR
+    has_prior = isinstance(prior, str) and posterior.diagnosis.uses_prior is not False
     given = f", with a {prior} prior over graphs" if has_prior else ""
     return (
         f"Which directed acyclic graphs over {counted(posterior.num_variables, 'variable')} could have "

@@ -1,0 +1,80 @@
+"""`fit`: from a table to the posterior in one call."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Unpack
+
+from gflowdag.errors import GFlowDAGError
+from gflowdag.estimators.options import FitOptions, ReadingOptions
+from gflowdag.estimators.registry import estimator_class
+from gflowdag.runtime.messages import instead
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gflowdag.data import Knowledge
+    from gflowdag.posterior.posterior import Posterior
+
+_READING = tuple(ReadingOptions.__annotations__)
+
+
+def fit(
+    X: Any,
+    *,
+    method: str = "auto",
+    score: Any = "auto",
+    prior: Any = "uniform",
+    knowledge: Knowledge | None = None,
+    interventions: Any = None,
+    standardize: bool = True,
+    num_samples: int = 1000,
+    random_state: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+    **options: Unpack[FitOptions],
+) -> Posterior:
+    """The posterior over the graphs that could have produced the table `X`.
+
+    Args:
+        X: `Dataset`, pandas or polars DataFrame, or array, shape [rows, variables].
+        method: `"auto"` is exact where that is possible, and says what it did where it is not.
+        score: `"auto"`, `"bge"` (continuous) or `"bde"` (discrete).
+        prior: structure prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`.
+        knowledge: a `Knowledge` object.
+        interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
+        standardize: scale continuous columns to mean 0 and standard deviation 1.
+        num_samples: number of graphs to return.
+        random_state: seed.
+        verbose: show progress.
+        **options: how the table is read (`kinds`, `missing`, `discretize`, `bins`, `transform`, `max_levels`,
+            `intervention_base`; see `Dataset.from_frame`), and further parameters of the method's estimator.
+    """
+    reading = {name: value for name, value in options.items() if name in _READING}
+    own = {name: value for name, value in options.items() if name not in _READING}
+    chosen = estimator_class(method)
+    parameters = inspect.signature(chosen).parameters
+    if unknown := sorted(own.keys() - parameters.keys()):
+        known = (*sorted(parameters), *_READING, "interventions")
+        raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {instead(unknown[0], known)}")
+    estimator = chosen(
+        score=score,
+        prior=prior,
+        knowledge=knowledge,
+        standardize=standardize,
+        num_samples=num_samples,
+        random_state=random_state,
+        verbose=verbose,
+        **own,  # pyright: ignore[reportArgumentType] (checked above)
+    )
+    if reading:
+        from gflowdag.data import Dataset
+
+        if isinstance(X, Dataset):
+            raise GFlowDAGError(
+                f"a Dataset has been read already: give {', '.join(reading)} where it is made"
+            )
+        X = Dataset.as_dataset(
+            X, interventions=interventions, knowledge=knowledge, standardize=standardize, **reading
+        )
+        interventions = None
+    return estimator.fit(X, interventions=interventions).posterior_

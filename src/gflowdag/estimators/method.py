@@ -1,0 +1,142 @@
+"""What a method is, can do and costs: one record, which stands in the method's own file.
+
+The registry, the command line, `check`, error texts, the report and the table in the documentation are all
+made from these records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from gflowdag.data import Dataset, Knowledge
+
+# What a table may have that not every method can use.
+DISCRETE = "discrete data"
+INTERVENTIONS = "interventions"
+KNOWN_EDGES = "required or forbidden edges"
+MAX_PARENTS = "max_parents"
+
+
+class Problem(NamedTuple):
+    """What decides whether a method takes a table."""
+
+    num_variables: int
+    discrete: bool = False
+    intervened: bool = False  # variables were set from outside
+    known_edges: bool = False  # knowledge requires or forbids edges
+    limited_parents: bool = False  # knowledge limits the number of parents
+
+    @classmethod
+    def of(cls, data: Dataset) -> Self:
+        """The facts of a table with its knowledge."""
+        knowledge = (data.knowledge or Knowledge()).resolve(data.names)
+        return cls(
+            data.num_variables,
+            discrete=data.is_discrete,
+            intervened=data.intervened is not None,
+            known_edges=knowledge.rules_out_edges,
+            limited_parents=knowledge.max_parents is not None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The record of a method, for people and for programs.
+
+    Args:
+        name: on the command line.
+        label: for people.
+        answer: how far its answer goes, in few words, as in the table of `check`.
+        gives: what the answer is.
+        checked_by: the diagnostics behind its verdict; empty if nothing vouches for the method.
+        assumes: what it takes for granted beyond the score and the prior.
+        use_when: advice on choosing it.
+        seconds: with default settings, from the number of variables; None if it was never measured.
+        num_bytes: of memory beside Python and its packages, from the number of variables.
+        extra: optional dependencies, as in `pip install "gflowdag[EXTRA]"`.
+        least_variables: fewest variables.
+        most_variables: most variables with default settings.
+        most_discrete: most variables of discrete tables.
+        takes_discrete: whether it takes discrete tables.
+        uses_interventions: whether it takes interventional data.
+        uses_known_edges: whether it honours required and forbidden edges.
+        uses_max_parents: whether it honours a maximum number of parents.
+        uses_prior: whether the structure prior enters the answer.
+        trains: whether it trains a network, with checkpoints.
+        delegates: whether it leaves the work to another method, and so has no cost of its own.
+    """
+
+    name: str
+    label: str
+    answer: str
+    gives: str
+    checked_by: str = ""
+    assumes: str = ""
+    use_when: str = ""
+    seconds: Callable[[int], float] | None = None
+    num_bytes: Callable[[int], float] | None = None
+    extra: str = ""
+    least_variables: int = 2
+    most_variables: float = math.inf
+    most_discrete: float = math.inf
+    takes_discrete: bool = True
+    uses_interventions: bool = True
+    uses_known_edges: bool = True
+    uses_max_parents: bool = True
+    uses_prior: bool = True
+    trains: bool = False
+    delegates: bool = False
+
+    def unusable(self, problem: Problem) -> list[str]:
+        """What of a problem the method cannot use."""
+        wanted = {
+            DISCRETE: (problem.discrete, self.takes_discrete),
+            INTERVENTIONS: (problem.intervened, self.uses_interventions),
+            KNOWN_EDGES: (problem.known_edges, self.uses_known_edges),
+            MAX_PARENTS: (problem.limited_parents, self.uses_max_parents),
+        }
+        return [what for what, (is_there, is_used) in wanted.items() if is_there and not is_used]
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why the method does not take a problem, in few words; None if it does."""
+        d = problem.num_variables
+        if d < self.least_variables:
+            return f"{self.least_variables} variables at least"
+        if d > self.most_variables:
+            return f"{self.most_variables} variables at most"
+        if d > self.most_discrete and problem.discrete:
+            return f"{self.most_discrete} discrete variables at most"
+        unusable = self.unusable(problem)
+        return f"not with {' or '.join(unusable)}" if unusable else None
+
+
+def power_law(measured: Mapping[int, float], unit: float = 1.0) -> Callable[[int], float]:
+    """A cost between and beyond the measured ones, from the number of variables.
+
+    Straight lines in logarithms; beyond the last measurement the cost grows at least as fast as the table.
+
+    Args:
+        measured: cost by number of variables, at two sizes or more.
+        unit: what the costs are multiplied by.
+    """
+    sizes = list(measured)
+    x, y = np.log(sizes), np.log(list(measured.values()))
+
+    def cost(num_variables: int) -> float:
+        k = int(np.clip(np.searchsorted(x, np.log(num_variables)), 1, len(x) - 1))
+        slope = (y[k] - y[k - 1]) / (x[k] - x[k - 1])
+        if num_variables > sizes[-1]:
+            slope = max(slope, 1.0)  # order methods get cheaper once where they pass to candidate parents
+        return unit * float(np.exp(y[k] + slope * (np.log(num_variables) - x[k])))
+
+    return cost
+
+
+def mebibytes(measured: Mapping[int, float]) -> Callable[[int], float]:
+    """Bytes from measurements in MiB, as `power_law`."""
+    return power_law(measured, 2.0**20)

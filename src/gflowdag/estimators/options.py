@@ -1,0 +1,81 @@
+"""The options of `fit` beside those that every method has, for type checkers and editors.
+
+A test compares them with the parameters of the estimators, so a misspelt option is found while it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+
+class ReadingOptions(TypedDict, total=False):
+    """How the table is read; see `Dataset.from_frame`."""
+
+    kinds: Mapping[str, str] | Sequence[str] | None
+    missing: str
+    discretize: str | None
+    bins: int
+    transform: Any
+    max_levels: int
+    intervention_base: int | None
+
+
+class MethodOptions(TypedDict, total=False):
+    """The parameters of single methods; see their estimators."""
+
+    # methods that train a network
+    iterations: int | None
+    budget: float | None
+    devices: int | str | None
+    folder: str | Path | None
+    resume: bool
+    batch_size: int | None
+    learning_rate: float | None
+    chain_steps: int
+    # order-gflownet
+    width: int
+    depth: int
+    # dag-gflownet
+    preset: str
+    objective: str | None
+    num_weighted: int
+    sampling_batch: int | None
+    draws: str
+    num_guides: int
+    num_witnesses: int
+    # chains
+    num_chains: int | None
+    burn_in: int
+    num_steps: int
+    thinning: int
+    num_candidates: int | None
+    num_temperatures: int | None
+    hottest: float
+    num_records: int
+    max_outsiders: int
+    num_runs: int
+    n_jobs: int | None
+    # exact
+    max_variables: int
+    # bootstrap-ges, bootstrap-pc
+    num_bootstraps: int
+    penalty: float
+    alpha: float
+    # dibs
+    num_particles: int
+    weighting: str
+    num_graphs: int
+    sharpness: float
+    cycle_cost: float
+    bandwidth: float
+    # bcd-nets
+    equal_variances: bool
+    num_permutations: int
+    degree: float
+    threshold: float
+
+
+class FitOptions(ReadingOptions, MethodOptions, total=False):
+    """Everything that `fit` takes beside its named parameters."""

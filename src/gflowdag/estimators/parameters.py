@@ -1,0 +1,83 @@
+"""Limits on the parameters of an estimator, declared beside the parameter and checked by `fit`.
+
+    num_steps: int = whole(3000)
+    learning_rate: float = positive(0.005)
+
+None is allowed where it is the default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import field, fields
+from numbers import Integral, Real
+from typing import Any
+
+from gflowdag.errors import GFlowDAGError
+
+_LIMIT = "limit"  # key of a field's metadata
+
+Limit = Callable[[Any], str | None]
+"""From a value to what it must be, or None if it is."""
+
+
+def whole(default: int | None, *, least: int = 1) -> Any:
+    """A whole number, `least` or more."""
+
+    def limit(value: Any) -> str | None:
+        if isinstance(value, Integral) and int(value) >= least:
+            return None
+        return f"{least} or more, got {value!r} (whole numbers only)"
+
+    return _limited(default, limit)
+
+
+def positive(default: float | None, *, zero: bool = False) -> Any:
+    """A finite positive number; `zero` is allowed where it means something."""
+
+    def limit(value: Any) -> str | None:
+        number = float(value) if isinstance(value, Real) else math.nan
+        if 0 < number < math.inf or (zero and number == 0):
+            return None
+        return f"{'0 or a positive number' if zero else 'a positive number'}, got {value!r}"
+
+    return _limited(default, limit)
+
+
+def share(default: float) -> Any:
+    """A number between 0 and 1, both excluded."""
+
+    def limit(value: Any) -> str | None:
+        is_share = isinstance(value, Real) and 0 < float(value) < 1
+        return None if is_share else f"a number between 0 and 1, got {value!r}"
+
+    return _limited(default, limit)
+
+
+def one_of(default: str | None, choices: Iterable[str]) -> Any:
+    """One of a few words."""
+    choices = list(choices)
+
+    def limit(value: Any) -> str | None:
+        if isinstance(value, str) and value in choices:
+            return None
+        known = ", ".join(f'"{choice}"' for choice in choices[:-1])
+        return f'{known} or "{choices[-1]}", got {value!r}'
+
+    return _limited(default, limit)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse the first parameter of a dataclass that is outside of its limits."""
+    for parameter in fields(estimator):
+        limit: Limit | None = parameter.metadata.get(_LIMIT)
+        value = getattr(estimator, parameter.name)
+        if limit is None or (value is None and parameter.default is None):
+            continue
+        if (sentence := limit(value)) is not None:
+            raise GFlowDAGError(f"{parameter.name} must be {sentence}")
+
+
+def _limited(default: Any, limit: Limit) -> Any:
+    return field(default=default, metadata={_LIMIT: limit})
