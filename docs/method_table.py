@@ -42,7 +42,6 @@ def _assumed(method: Method) -> str:
 def _refused(method: Method) -> str:
     limits = {
         f"more than {method.most_variables} variables": method.most_variables < float("inf"),
-        f"more than {method.most_discrete} discrete variables": method.most_discrete < float("inf"),
         "discrete data": not method.takes_discrete,
         "interventions": not method.uses_interventions,
         "required and forbidden edges": not method.uses_known_edges,

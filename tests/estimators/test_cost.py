@@ -26,6 +26,7 @@ BCD = {"bcd-nets"}  # refuses discrete data
 ONE_SEARCH = {"bootstrap-ges": {"num_bootstraps": 1, "n_jobs": 1}}
 A_MOMENT = {
     "order-mcmc": {"num_chains": 4, "num_temperatures": 1, "iterations": 8, "num_records": 4},
+    "dibs": {"num_steps": 2, "num_particles": 4, "num_graphs": 4},
     "mc3": {"num_chains": 4, "burn_in": 4, "num_steps": 8, "thinning": 1},
     "bootstrap-pc": {"num_bootstraps": 1, "n_jobs": 1},
     "bcd-nets": {"num_steps": 2, "batch_size": 2},
@@ -99,12 +100,12 @@ def test_a_method_refuses_more_variables_than_its_estimator_takes() -> None:
     check_memory(64, preset_for("fast", 64).batch_size)  # the default; one more was refused above
 
 
-def test_a_method_refuses_more_discrete_variables_than_its_estimator_takes() -> None:
-    by_table = {"dag-gflownet", "mc3", "dibs"}
+def test_discrete_variables_are_limited_like_continuous_ones() -> None:
+    many = MAX_TABLE_VARIABLES + 1
     assert refused(MAX_TABLE_VARIABLES, discrete=True) == BCD
-    assert refused(MAX_TABLE_VARIABLES + 1, discrete=True) == by_table | BCD | {"exact"}
-    for method in by_table:
-        assert refuses(method, discrete(MAX_TABLE_VARIABLES + 1))
+    assert refused(many, discrete=True) == BCD | {"exact"}
+    for method in ("mc3", "dibs"):
+        assert not refuses(method, discrete(many), **A_MOMENT[method])
 
 
 @pytest.mark.long

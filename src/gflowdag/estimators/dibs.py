@@ -54,7 +54,6 @@ class DiBS(StructureLearner):
         answer="unverified",
         gives="variational samples",
         use_when="comparison with the literature",
-        most_discrete=20,  # beyond, only BGe does without a table of all parent sets
         seconds=power_law({5: 16, 11: 65, 20: 136}),
         num_bytes=mebibytes({5: 278, 11: 278, 20: 785}),
     )

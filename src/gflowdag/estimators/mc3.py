@@ -41,7 +41,6 @@ class MC3(StructureLearner):
         gives="marginals",
         checked_by="R-hat of parallel chains",
         use_when="a baseline; mixes slowly on large or peaked posteriors",
-        most_discrete=20,  # beyond, only BGe does without a table of all parent sets
         seconds=power_law({5: 8.4, 11: 15.7, 20: 16.1, 21: 250, 30: 340, 50: 1800}),
         num_bytes=mebibytes({5: 464, 11: 500, 20: 720}),
     )

@@ -61,7 +61,6 @@ class Method:
         extra: optional dependencies, as in `pip install "gflowdag[EXTRA]"`.
         least_variables: fewest variables.
         most_variables: most variables with default settings.
-        most_discrete: most variables of discrete tables.
         takes_discrete: whether it takes discrete tables.
         uses_interventions: whether it takes interventional data.
         uses_known_edges: whether it honours required and forbidden edges.
@@ -83,7 +82,6 @@ class Method:
     extra: str = ""
     least_variables: int = 2
     most_variables: float = math.inf
-    most_discrete: float = math.inf
     takes_discrete: bool = True
     uses_interventions: bool = True
     uses_known_edges: bool = True
@@ -109,8 +107,6 @@ class Method:
             return f"{self.least_variables} variables at least"
         if d > self.most_variables:
             return f"{self.most_variables} variables at most"
-        if d > self.most_discrete and problem.discrete:
-            return f"{self.most_discrete} discrete variables at most"
         unusable = self.unusable(problem)
         return f"not with {' or '.join(unusable)}" if unusable else None
 
