@@ -17,7 +17,7 @@ from gflowdag.estimators import REGISTRY, estimator_class, gadget
 from gflowdag.estimators.cost import NO, estimate_costs
 from gflowdag.estimators.dag_gflownet import preset_for
 from gflowdag.exact.size import MAX_VARIABLES
-from gflowdag.gflownet.edges import check_memory
+from gflowdag.gflownet.spaces.edges import check_memory
 from gflowdag.graph.bits import MAX_NODES
 from gflowdag.score.deltas import MAX_TABLE_VARIABLES
 

@@ -106,7 +106,7 @@ def test_a_device_without_memory_leaves_the_training_that_was_done(table: Path, 
     fault = (
         "from gflowdag.estimators import order_gflownet\n"
         "def full(*_, **__): raise RuntimeError('RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.')\n"
-        "order_gflownet.sample_orders = full\n"
+        "order_gflownet.sample = full\n"
     )
     folder = tmp_path / "run"
     command = ("fit", table, "--method", "order-gflownet", "--iterations", "100", "--out", folder, "-q")

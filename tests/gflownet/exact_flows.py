@@ -8,7 +8,8 @@ import numpy as np
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.simulate import linear_gaussian
-from gflowdag.gflownet.edges import NEVER, Decision, EdgeSpace, edge_space, uniform_removals
+from gflowdag.gflownet.spaces import NEVER
+from gflowdag.gflownet.spaces.edges import EdgeSpace, edge_decision, edge_space, uniform_removals
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.score import Score, make_score
 
@@ -22,7 +23,9 @@ class TabularPolicy(eqx.Module):
     def __call__(self, observation):
         d = observation.adjacency.shape[0]
         code = (observation.adjacency.reshape(-1) * (1 << jnp.arange(d * d, dtype=jnp.int32))).sum()
-        return Decision(self.log_stop[code], self.log_edges[code], uniform_removals(observation.removable))
+        return edge_decision(
+            self.log_stop[code], self.log_edges[code], uniform_removals(observation.removable)
+        )
 
 
 def problem(d: int = 3, knowledge: Knowledge | None = None, num_rows: int = 50) -> tuple[Score, EdgeSpace]:

@@ -19,14 +19,15 @@ import numpy as np
 from exact_flows import problem as edge_problem
 from order_cases import problem as order_problem
 
-from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.linear_transformer import Sizes
-from gflowdag.gflownet.order_learner import OrderLearner, sample_orders
-from gflowdag.gflownet.order_potential import last_node_potential
-from gflowdag.gflownet.order_space import OrderSpace
-from gflowdag.gflownet.paper_learner import PaperLearner
-from gflowdag.gflownet.rollout import sample_dags
+from gflowdag.gflownet.learners.edges import EdgeLearner
+from gflowdag.gflownet.learners.orders import OrderLearner
+from gflowdag.gflownet.learners.paper import PaperLearner
+from gflowdag.gflownet.policies.linear_transformer import Sizes
+from gflowdag.gflownet.policies.orders import shaped_policy
+from gflowdag.gflownet.sampling import Defence, sample
+from gflowdag.gflownet.spaces.orders import OrderSpace
 from gflowdag.gflownet.trainer import train
+from gflowdag.orders.last_node import last_node_potential
 from gflowdag.runtime.devices import data_parallel
 
 BATCH, ITERATIONS = 8, 6
@@ -52,12 +53,8 @@ def outcome(name: str) -> dict[str, np.ndarray]:
     learner = make_learner(name)
     params = train(learner, jax.random.key(0), iterations=ITERATIONS).params
     key = jax.random.key(1)
-    if name == "order":
-        drawn = sample_orders(learner.space, params, key, 16, 2, 4)
-        samples, log_ratio = drawn[0], drawn[1] - drawn[2]
-    else:
-        drawn = sample_dags(learner.space, params, key, 32, batch=16)
-        samples, log_ratio = drawn.adjacency, drawn.log_ratio
+    defence = Defence(shaped_policy, 4) if name == "order" else None
+    drawn = sample(learner.space, params, key, 32, batch=16, defence=defence)
     if name == "paper":
         # It shifts the logits of all edges alike, which changes nothing: its gradient is nothing but
         # rounding, which Adam scales up to steps of full length.
@@ -67,8 +64,8 @@ def outcome(name: str) -> dict[str, np.ndarray]:
     ]
     return {
         "params": np.concatenate(flat),
-        "samples": np.asarray(samples),
-        "log_ratio": np.asarray(log_ratio),
+        "samples": np.asarray(drawn.built),
+        "log_ratio": np.asarray(drawn.log_ratio),
     }
 
 

@@ -5,9 +5,9 @@ import pytest
 from exact_flows import code, problem
 
 from gflowdag.gflownet.balanced import balanced, balanced_dags, similar_first
-from gflowdag.gflownet.edge_policy import PairPolicy
 from gflowdag.gflownet.evaluate import policy_distribution
-from gflowdag.gflownet.rollout import sample_dags
+from gflowdag.gflownet.policies.pairs import PairPolicy
+from gflowdag.gflownet.sampling import sample
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.incremental import from_adjacency
 
@@ -25,8 +25,8 @@ def draws():
         return (
             graphs,
             policy_distribution(space, policy, graphs),
-            np.stack([sample_dags(space, policy, key, SIZE, batch=SIZE).adjacency for key in keys]),
-            np.stack([balanced_dags(space, policy, key, SIZE).adjacency for key in keys]),
+            np.stack([sample(space, policy, key, SIZE, batch=SIZE).built for key in keys]),
+            np.stack([balanced_dags(space, policy, key, SIZE).built for key in keys]),
         )
 
 

@@ -9,8 +9,8 @@ from gflowdag.data import Knowledge
 from gflowdag.data.simulate import linear_gaussian
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
-from gflowdag.gflownet.edge_learner import EdgeLearner, Tempering
 from gflowdag.gflownet.evaluate import policy_distribution
+from gflowdag.gflownet.learners.edges import EdgeLearner, Tempering
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.metrics import jsd

@@ -6,8 +6,9 @@ from exact_flows import posterior, problem
 
 from gflowdag.data import Knowledge
 from gflowdag.errors import TooLargeError
-from gflowdag.gflownet import edges
-from gflowdag.gflownet.edges import NEVER, DAGState
+from gflowdag.gflownet.rollout import draw_action
+from gflowdag.gflownet.spaces import NEVER, edges
+from gflowdag.gflownet.spaces.edges import DAGState
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.incremental import from_adjacency
 
@@ -18,9 +19,7 @@ def test_the_mask_is_exactly_what_can_be_added():
         score, space = problem(4, knowledge)
         graphs, probabilities, _ = posterior(score)
         allowed = graphs[probabilities > 0][::7]
-        mask = np.asarray(
-            jax.vmap(lambda g: edges.legal_edges(space, from_adjacency(g)))(jnp.asarray(allowed))
-        )
+        mask = np.asarray(jax.vmap(lambda g: space.legal_edges(from_adjacency(g)))(jnp.asarray(allowed)))
     for graph, legal in zip(allowed, mask, strict=True):
         for source in range(4):
             for target in range(4):
@@ -37,9 +36,9 @@ def test_the_mask_is_exactly_what_can_be_added():
 def test_deltas_add_up_to_the_score():
     with jax.enable_x64(True):
         score, space = problem(4)
-        state = edges.start(space)
+        state = space.start()
         for edge in (1, 7, 3):  # 0 → 1, 1 → 3, 0 → 3
-            state = edges.add_edge(space, state, jnp.asarray(edge))
+            state = space.step(state, jnp.asarray(edge))
         graph, gain = np.asarray(state.graph.adjacency), float(state.gain)
     empty = np.zeros((1, 4, 4), bool)
     # float64 sums of a few terms of a hundred nats
@@ -49,17 +48,16 @@ def test_deltas_add_up_to_the_score():
 def test_exponent_one_is_the_posterior_itself():
     with jax.enable_x64(True):
         _, space = problem(4)
-        state = edges.start(space)
-        observation = edges.observe(space, state, jnp.ones((), jnp.float32))
+        state = space.start()
+        observation = space.observe(state)
         expected = np.where(observation.legal, space.deltas.all(state.scores), 0.0)
         np.testing.assert_allclose(observation.deltas, expected, rtol=1e-6)  # float32
 
 
 def test_actions_follow_the_policy_and_never_the_impossible():
-    log_stop = jnp.log(jnp.float32(0.25))
-    log_edges = jnp.full((2, 2), NEVER, jnp.float32).at[0, 1].set(jnp.log(0.75))
+    log_forward = jnp.array([NEVER, jnp.log(0.75), NEVER, NEVER, jnp.log(0.25)], jnp.float32)
     keys = jax.random.split(jax.random.key(0), 4000)
-    drawn = np.asarray(jax.vmap(lambda key: edges.draw_action(key, log_stop, log_edges))(keys))
+    drawn = np.asarray(jax.vmap(lambda key: draw_action(key, log_forward))(keys))
     assert set(drawn) == {1, 4}
     assert abs((drawn == 4).mean() - 0.25) < 0.03  # four standard errors of 4000 draws
 
@@ -73,9 +71,9 @@ def test_memory_is_refused_before_it_is_needed():
 def test_the_start_state_holds_the_required_edges():
     with jax.enable_x64(True):
         _, space = problem(3, Knowledge(required=[("X3", "X1")]))
-        state: DAGState = edges.start(space)
+        state: DAGState = space.start()
         assert np.argwhere(state.graph.adjacency).tolist() == [[2, 0]]
-        after = edges.observe(space, edges.add_edge(space, state, jnp.asarray(7)), jnp.float32(1.0))
+        after = space.observe(space.step(state, jnp.asarray(7)))
         removals = np.exp(edges.uniform_removals(after.removable))
         assert removals[2, 1] == 1.0  # the only edge that can be taken back
         assert removals.sum() == 1.0

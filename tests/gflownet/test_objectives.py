@@ -6,14 +6,13 @@ import pytest
 from exact_flows import TabularPolicy, exact_policy, posterior, problem
 
 from gflowdag.data import Knowledge
-from gflowdag.gflownet import edges
-from gflowdag.gflownet.edge_learner import action_log_probabilities
-from gflowdag.gflownet.edge_policy import PairPolicy
-from gflowdag.gflownet.edges import Observation
 from gflowdag.gflownet.evaluate import policy_distribution
+from gflowdag.gflownet.learners.paper import Transition, residual_of
 from gflowdag.gflownet.objectives import OBJECTIVES, balance_loss, evidence_estimates, final_estimates
-from gflowdag.gflownet.paper_learner import Transition, residual_of
-from gflowdag.gflownet.rollout import rollout, sample_dags
+from gflowdag.gflownet.policies.pairs import PairPolicy
+from gflowdag.gflownet.rollout import rollout, sharpened, steps_of
+from gflowdag.gflownet.sampling import sample
+from gflowdag.gflownet.spaces.edges import Observation
 from gflowdag.graph.incremental import from_adjacency
 
 REQUIRED = Knowledge(required=[("X2", "X3")])
@@ -21,10 +20,11 @@ REQUIRED = Knowledge(required=[("X2", "X3")])
 
 @eqx.filter_jit
 def losses(space, policy, key):
-    trajectories = rollout(space, policy, key, exponent=jnp.float32(1), sharpness=jnp.linspace(0.3, 1.0, 64))
-    log_reward = trajectories.gain.astype(jnp.float32)
-    estimates = evidence_estimates(log_reward, *action_log_probabilities(policy, trajectories))
-    active, stopped = trajectories.active, trajectories.stopped
+    trajectories = rollout(space, policy, sharpened(key, jnp.linspace(0.3, 1.0, 64)), 64)
+    active, stopped = trajectories.active, trajectories.last
+    steps = steps_of(policy, trajectories, block=2)
+    log_flow = trajectories.log_reward.astype(jnp.float32) + steps.log_flow
+    estimates = evidence_estimates(log_flow, jnp.where(stopped, 0.0, steps.log_forward), steps.log_backward)
     values = jnp.stack([balance_loss(name, estimates, active, stopped) for name in OBJECTIVES])
     return values, final_estimates(estimates, stopped)
 
@@ -54,7 +54,7 @@ def test_residual_of_the_paper_is_zero_for_every_transition_of_the_exact_flows(k
         transitions = []
         for graph in graphs[probabilities > 0]:
             state = from_adjacency(graph)
-            legal = np.flatnonzero(edges.legal_edges(space, state))
+            legal = np.flatnonzero(space.legal_edges(state))
             deltas = np.asarray(space.deltas.all(space.deltas.init(graph))).reshape(-1)
             transitions += [Transition(state, jnp.asarray(e), jnp.float32(deltas[e])) for e in legal]
         batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *transitions)
@@ -86,7 +86,7 @@ def test_gradients_stay_finite_under_huge_deltas(size):
         decision = policy(observation)
         return balance_loss(
             "trajectory",
-            jnp.stack([decision.log_stop - size, decision.log_edges[0, 1] + size])[None],
+            jnp.stack([decision.log_forward[-1] - size, decision.log_forward[1] + size])[None],
             jnp.ones((1, 2), bool),
             jnp.ones((1, 2), bool),
         )
@@ -104,11 +104,9 @@ def test_samples_follow_the_policy_and_weights_give_the_evidence():
         policy = PairPolicy(3, width=8, key=jax.random.key(1))
         graphs, _, log_evidence = posterior(score)
         expected = policy_distribution(space, policy, graphs)
-        samples = sample_dags(space, policy, jax.random.key(2), 20_000)
-        found = (np.asarray(samples.adjacency)[:, None] == graphs[None]).all(axis=(2, 3)).mean(axis=0)
-        log_weights = (
-            np.asarray(samples.gain + samples.log_ratio) + score.log_score(np.zeros((1, 3, 3), bool))[0]
-        )
+        samples = sample(space, policy, jax.random.key(2), 20_000)
+        found = (np.asarray(samples.built)[:, None] == graphs[None]).all(axis=(2, 3)).mean(axis=0)
+        log_weights = np.asarray(samples.log_weights) + score.log_score(np.zeros((1, 3, 3), bool))[0]
     # five standard errors of 20,000 draws of a frequency
     assert (np.abs(found - expected) < 5 * np.sqrt(expected / 20_000) + 1e-4).all()
     estimate = np.logaddexp.reduce(log_weights) - np.log(len(log_weights))
@@ -120,10 +118,8 @@ def test_graphs_do_not_depend_on_how_many_are_drawn_side_by_side():
     with jax.enable_x64(True):
         _, space = problem(4)
         policy = PairPolicy(4, width=8, key=jax.random.key(1))
-        one, few, many = (
-            sample_dags(space, policy, jax.random.key(2), 70, batch=batch) for batch in (1, 8, 70)
-        )
+        one, few, many = (sample(space, policy, jax.random.key(2), 70, batch=batch) for batch in (1, 8, 70))
     for other in (few, many):
-        np.testing.assert_array_equal(one.adjacency, other.adjacency)
+        np.testing.assert_array_equal(one.built, other.built)
         np.testing.assert_allclose(one.log_ratio, other.log_ratio, rtol=1e-5)  # float32 of the network
     assert len(np.unique(np.asarray(one.num_steps))) > 2  # they end at different times

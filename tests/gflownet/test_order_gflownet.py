@@ -15,22 +15,18 @@ from scipy.special import logsumexp
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.estimators.order_gflownet import OrderGFlowNet
 from gflowdag.estimators.witnesses import unseen_share
-from gflowdag.gflownet.objectives import subtrajectory_balance
-from gflowdag.gflownet.order_cloning import OrderCloning, OrderMatching
-from gflowdag.gflownet.order_learner import (
-    OrderLearner,
-    flow_levels,
-    follow,
-    order_log_ratios,
-    sample_orders,
-    steps_taken,
-)
-from gflowdag.gflownet.order_policy import OrderPolicy
-from gflowdag.gflownet.order_potential import last_node_potential, tighter_labels
-from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.learners.order_cloning import OrderCloning, OrderMatching
+from gflowdag.gflownet.learners.orders import OrderLearner
+from gflowdag.gflownet.objectives import flow_levels, subtrajectory_balance
+from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
+from gflowdag.gflownet.retrace import weigh
+from gflowdag.gflownet.rollout import follow, rollout, steps_of
+from gflowdag.gflownet.sampling import Defence, sample
+from gflowdag.gflownet.spaces.orders import OrderSpace
 from gflowdag.gflownet.trainer import train
 from gflowdag.graph import all_dags
 from gflowdag.orders.candidates import candidate_table
+from gflowdag.orders.last_node import last_node_potential, tighter_labels
 from gflowdag.orders.potentials import symmetric_potential
 from gflowdag.orders.windows import node_log_weights
 from gflowdag.posterior.importance import ImportanceSummary, importance_summary
@@ -101,12 +97,11 @@ def test_weighted_estimates_are_unbiased_for_a_network_that_has_learnt_nothing(f
     policy = OrderPolicy(4, 32, 2, jax.random.key(0))
     noise = 0.5 * jax.random.normal(jax.random.key(1), policy.head.weight.shape, jnp.float32)
     policy = eqx.tree_at(lambda p: p.head.weight, policy, noise)  # far from the shaped start
-    orders, log_weights, log_policy = map(
-        np.asarray, sample_orders(space, policy, jax.random.key(2), 1000, 20)
-    )
-    summary = importance_summary(log_weights - log_policy)
+    drawn = sample(space, policy, jax.random.key(2), 20_000, batch=1000)
+    orders, log_weights = np.asarray(drawn.built), np.asarray(drawn.log_weights)
+    summary = importance_summary(log_weights)
     assert abs(summary.log_evidence - logsumexp(log_scores(given))) < 4 * summary.log_evidence_error
-    importance = np.exp(log_weights - log_policy - logsumexp(log_weights - log_policy))
+    importance = np.exp(log_weights - logsumexp(log_weights))
     # Standard errors at this number of effective draws are below 0.006; four of them.
     np.testing.assert_allclose(frequencies(orders, importance), order_posterior(given), atol=0.025)
 
@@ -119,13 +114,12 @@ def test_a_forgotten_mode_shows_in_the_weights():
     stubborn = jnp.array([4e3, 3e3, 2e3, 1e3, 0.0], jnp.float32)  # always the order 0, 1, 2, 3
     policy = eqx.tree_at(lambda p: p.head.bias, policy, stubborn)
 
-    def summary(untrained_every: int) -> ImportanceSummary:
-        drawn = sample_orders(space, policy, jax.random.key(2), 1000, 20, untrained_every)
-        _, log_weights, log_probabilities = map(np.asarray, drawn)
-        return importance_summary(log_weights - log_probabilities)
+    def summary(defence: Defence | None) -> ImportanceSummary:
+        drawn = sample(space, policy, jax.random.key(2), 20_000, batch=1000, defence=defence)
+        return importance_summary(np.asarray(drawn.log_weights))
 
     evidence = logsumexp(log_scores(given))
-    alone, mixed = summary(0), summary(8)
+    alone, mixed = summary(None), summary(Defence(shaped_policy, 8))
     # Alone the policy is sure of itself and wrong by more than its error says; the mixture is neither.
     assert alone.ess > 0.999
     assert evidence - alone.log_evidence > 0.5 + 10 * alone.log_evidence_error
@@ -146,11 +140,12 @@ def test_orders_of_another_sampler_witness_a_forgotten_mode():
     witnesses = jnp.asarray(ORDERS[rng.choice(24, 256, p=order_posterior(given))])
 
     def unseen(policy: OrderPolicy) -> float:
-        orders, log_weights, log_policy = sample_orders(space, policy, jax.random.key(2), 1000, 2)
-        own = np.asarray(log_weights - log_policy)
-        # The same orders have the same weights when they are followed as when they are drawn.
-        np.testing.assert_allclose(order_log_ratios(space, policy, orders), own, atol=1e-4)
-        return unseen_share(own, np.asarray(order_log_ratios(space, policy, witnesses)))
+        drawn = sample(space, policy, jax.random.key(2), 2000, batch=1000)
+        # The same orders have the same weights when they are retraced as when they are drawn.
+        again = weigh(space, policy, jax.random.key(3), drawn.built)
+        np.testing.assert_allclose(again.log_weights, drawn.log_weights, atol=1e-4)
+        elsewhere = weigh(space, policy, jax.random.key(3), witnesses)
+        return unseen_share(np.asarray(drawn.log_weights), np.asarray(elsewhere.log_weights))
 
     assert unseen(untrained) == 0.0
     assert unseen(stubborn) > 0.2
@@ -161,10 +156,9 @@ def test_training_brings_the_raw_samples_to_the_posterior():
     given = problem(seed=6)
     learner = OrderLearner(space_of(given), batch=128, width=32, depth=2)
     trained = train(learner, jax.random.key(0), iterations=300)
-    orders, log_weights, log_policy = map(
-        np.asarray, sample_orders(learner.space, trained.params, jax.random.key(1), 1000, 20)
-    )
-    assert importance_summary(log_weights - log_policy).ess > 0.99
+    drawn = sample(learner.space, trained.params, jax.random.key(1), 20_000, batch=1000)
+    orders = np.asarray(drawn.built)
+    assert importance_summary(np.asarray(drawn.log_weights)).ess > 0.99
     raw = frequencies(orders, np.full(len(orders), 1 / len(orders)))
     np.testing.assert_allclose(
         raw, order_posterior(given), atol=0.015
@@ -181,8 +175,8 @@ def test_a_policy_that_learns_from_given_orders_comes_to_their_distribution(lear
     orders = np.random.default_rng(0).choice(ORDERS, size=5000, p=target)
     pupil = learner(space, jnp.asarray(orders), batch=256, width=32, depth=2)
     trained = train(pupil, jax.random.key(0), iterations=300).params
-    _, log_policy, _ = steps_taken(trained, follow(space, jnp.asarray(ORDERS)))
-    learnt = np.exp(np.asarray(log_policy).sum(axis=0))
+    paths = rollout(space, trained, follow(jnp.asarray(ORDERS)), len(ORDERS))
+    learnt = np.exp(np.asarray(steps_of(trained, paths).log_forward).sum(axis=0))
     assert learnt.sum() == pytest.approx(1, abs=1e-4)  # float32 network
     np.testing.assert_allclose(learnt, target, atol=error)
 
@@ -194,7 +188,7 @@ def test_dead_ends_of_a_pupil_are_unlearnt():
     space = OrderSpace(given.weights, jnp.asarray(given.labels), jax.tree.map(jnp.asarray, potential))
 
     def dead_ends(policy: OrderPolicy) -> float:
-        return float(np.isneginf(sample_orders(space, policy, jax.random.key(1), 1000, 1)[1]).mean())
+        return float(np.isneginf(sample(space, policy, jax.random.key(1), 1000).log_reward).mean())
 
     orders = np.random.default_rng(0).choice(ORDERS, size=500, p=order_posterior(given))
     pupil = OrderMatching(space, jnp.asarray(orders), batch=128, width=32, depth=2)

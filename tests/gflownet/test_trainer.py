@@ -11,7 +11,7 @@ from exact_flows import problem
 from gflowdag.errors import FileFormatError, TrainingError
 from gflowdag.gflownet import trainer
 from gflowdag.gflownet.checkpoint import load_checkpoint, save_checkpoint
-from gflowdag.gflownet.edge_learner import EdgeLearner
+from gflowdag.gflownet.learners.edges import EdgeLearner
 from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
 from gflowdag.gflownet.trainer import Options, learning_rate, train
 

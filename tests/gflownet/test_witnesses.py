@@ -7,10 +7,10 @@ from exact_flows import exact_policy, posterior, problem
 from gflowdag.data import Knowledge
 from gflowdag.estimators.dag_gflownet import weighted_posterior
 from gflowdag.estimators.witnesses import unseen_share, witness_log_weights
-from gflowdag.gflownet.edge_learner import action_log_probabilities
 from gflowdag.gflownet.objectives import evidence_estimates
-from gflowdag.gflownet.retrace import retrace, walk_back
-from gflowdag.gflownet.rollout import sample_dags
+from gflowdag.gflownet.retrace import walk_back, weigh
+from gflowdag.gflownet.rollout import steps_of
+from gflowdag.gflownet.sampling import sample
 
 
 @pytest.mark.parametrize("knowledge", [None, Knowledge(required=[("X2", "X3")])])
@@ -19,9 +19,11 @@ def test_every_way_back_from_every_graph_weighs_the_evidence_under_the_exact_flo
         score, space = problem(3, knowledge)
         graphs, probabilities, log_evidence = posterior(score)
         graphs = graphs[probabilities > 0]
-        log_ratio = retrace(space, exact_policy(score), jax.random.key(0), jnp.asarray(graphs))
+        weighed = weigh(space, exact_policy(score), jax.random.key(0), jnp.asarray(graphs))
+    start = score.log_score(score.constraints.required[None])[0]
+    np.testing.assert_allclose(start + weighed.log_reward, score.log_score(graphs), atol=1e-9)
     # float32 log probabilities of up to a hundred nats
-    np.testing.assert_allclose(score.log_score(graphs) + np.asarray(log_ratio), log_evidence, atol=1e-4)
+    np.testing.assert_allclose(start + weighed.log_weights, log_evidence, atol=1e-4)
 
 
 @pytest.mark.parametrize("knowledge", [None, Knowledge(required=[("X2", "X3")])])
@@ -30,10 +32,12 @@ def test_a_recorded_way_back_leads_to_the_graph_and_balances_under_the_exact_flo
         score, space = problem(3, knowledge)
         graphs, probabilities, log_evidence = posterior(score)
         graphs = graphs[probabilities > 0]
-        policy, one = exact_policy(score), jnp.ones((), jnp.float32)
-        walked = walk_back(space, policy, jax.random.key(0), jnp.asarray(graphs), exponent=one)
-        estimates = evidence_estimates(walked.gain, *action_log_probabilities(policy, walked))
-    stopped, added = np.asarray(walked.stopped), graphs.sum(axis=(1, 2)) - score.constraints.required.sum()
+        policy = exact_policy(score)
+        walked = walk_back(space, policy, jax.random.key(0), jnp.asarray(graphs))
+        steps = steps_of(policy, walked)
+        log_forward = jnp.where(walked.last, 0.0, steps.log_forward)
+        estimates = evidence_estimates(walked.log_reward + steps.log_flow, log_forward, steps.log_backward)
+    stopped, added = np.asarray(walked.last), graphs.sum(axis=(1, 2)) - score.constraints.required.sum()
     np.testing.assert_array_equal(stopped.argmax(axis=0), added)
     np.testing.assert_array_equal(np.asarray(walked.active).sum(axis=0), added + 1)
     last = np.asarray(walked.observation.adjacency)[added, np.arange(len(graphs))]
@@ -49,7 +53,7 @@ def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():
     with jax.enable_x64(True):
         score, space = problem(3)
         collapsed = exact_policy(problem(3, without_edge)[0])  # right, but for one edge that it never adds
-        samples = sample_dags(space, collapsed, jax.random.key(0), 2000)
+        samples = sample(space, collapsed, jax.random.key(0), 2000)
         witnesses = witness_log_weights(score, 0, 256, space, collapsed)
     graphs, probabilities, log_evidence = posterior(score)
     forgotten = probabilities[graphs[:, 0, 1]].sum()
@@ -68,7 +72,7 @@ def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():
 def test_witnesses_find_nothing_against_the_exact_flows():
     with jax.enable_x64(True):
         score, space = problem(3)
-        samples = sample_dags(space, exact_policy(score), jax.random.key(0), 2000)
+        samples = sample(space, exact_policy(score), jax.random.key(0), 2000)
         witnesses = witness_log_weights(score, 0, 256, space, exact_policy(score))
     assert weighted_posterior(score, samples, 1000, witnesses).diagnosis.unseen_share == 0.0
 

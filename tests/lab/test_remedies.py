@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.edges import observe, start
+from gflowdag.gflownet.learners.edges import EdgeLearner
 from gflowdag.runtime.precision import double_precision
 from gflowdag.score import Score, make_score
 from gflowdag_lab.paper.problems import linear_gaussian
@@ -41,11 +40,11 @@ def test_a_policy_that_is_not_reparametrised_does_not_see_the_scores() -> None:
     assert isinstance(learner, BlindLearner)
     policy, _ = learner.init(jax.random.key(0))
     seeing, _ = EdgeLearner(learner.space, width=learner.width).init(jax.random.key(0))
-    empty = observe(learner.space, start(learner.space), jnp.ones((), jnp.float32))
+    empty = learner.space.observe(learner.space.start())
     answers = []
     for gain in (0.0, 50.0):
         observation = empty._replace(deltas=jnp.zeros((3, 3), jnp.float32).at[0, 1].set(gain))
-        answers.append((policy(observation).log_edges, seeing(observation).log_edges))
+        answers.append((policy(observation).log_forward, seeing(observation).log_forward))
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
     np.testing.assert_array_equal(answers[0][0], answers[0][1])  # the same network, where nothing is to see
-    assert answers[1][1][0, 1] > answers[0][1][0, 1] + 0.5
+    assert answers[1][1][1] > answers[0][1][1] + 0.5  # the edge from the first node to the second

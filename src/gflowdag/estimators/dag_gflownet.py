@@ -23,13 +23,14 @@ from gflowdag.estimators.witnesses import (
     witness_log_weights,
 )
 from gflowdag.gflownet.balanced import balanced_dags
-from gflowdag.gflownet.edge_cloning import EdgeCloning
-from gflowdag.gflownet.edge_learner import EdgeLearner
-from gflowdag.gflownet.edge_policy import default_width
-from gflowdag.gflownet.edges import MAX_MEMORY, EdgeSpace, Policy, check_memory, edge_space
+from gflowdag.gflownet.learners.edge_cloning import EdgeCloning
+from gflowdag.gflownet.learners.edges import EdgeLearner
+from gflowdag.gflownet.learners.paper import PaperLearner
 from gflowdag.gflownet.objectives import OBJECTIVES
-from gflowdag.gflownet.paper_learner import PaperLearner
-from gflowdag.gflownet.rollout import Samples, sample_dags
+from gflowdag.gflownet.policies.pairs import default_width
+from gflowdag.gflownet.sampling import Samples, sample
+from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.edges import MAX_MEMORY, EdgeSpace, check_memory, edge_space
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
@@ -165,7 +166,7 @@ class DAGGFlowNet(TrainedLearner):
         if self.draws == "balanced":
             samples = balanced_dags(space, policy, key, count)
         else:
-            samples = sample_dags(space, policy, key, count, batch=self.sampling_batch)
+            samples = sample(space, policy, key, count, batch=self.sampling_batch)
         # Another seed than that of the chains that the policy may have learnt from.
         witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
         posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
@@ -255,9 +256,9 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
         num_samples: how many of them to return.
         witnesses: log importance weights of graphs that the policy did not draw, float64 [m]; may be empty.
     """
-    graphs = np.asarray(samples.adjacency)
+    graphs = np.asarray(samples.built)
     start = score.constraints.required[None]
-    log_scores = np.asarray(samples.gain) + score.log_score(start)[0]
+    log_scores = np.asarray(samples.log_reward) + score.log_score(start)[0]
     log_weights = log_scores + np.asarray(samples.log_ratio)
     summary = importance_summary(log_weights)
     raw = graphs.mean(axis=0)

@@ -16,14 +16,16 @@ from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import positive, whole
 from gflowdag.estimators.witnesses import heard, unseen_share
-from gflowdag.gflownet.order_cloning import OrderMatching
-from gflowdag.gflownet.order_learner import OrderLearner, is_untrained, order_log_ratios, sample_orders
-from gflowdag.gflownet.order_policy import OrderPolicy
-from gflowdag.gflownet.order_potential import LastNodePotential, last_node_potential, tighter_labels
-from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.learners.order_cloning import OrderMatching
+from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
+from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
+from gflowdag.gflownet.retrace import weigh
+from gflowdag.gflownet.sampling import Defence, sample
+from gflowdag.gflownet.spaces.orders import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
+from gflowdag.orders.last_node import LastNodePotential, last_node_potential, tighter_labels
 from gflowdag.orders.potentials import schur_potential, symmetric_potential
 from gflowdag.orders.problem import OrderProblem, mean_edge_probabilities, order_problem
 from gflowdag.posterior.importance import importance_diagnostics, importance_summary
@@ -131,21 +133,26 @@ class OrderGFlowNet(TrainedLearner):
             )
             phases.done("training")
             begin_phase(progress, "sampling")
-            num_batches = -(-max(_NUM_WEIGHTED, self.num_samples) // _SAMPLING_BATCH)
             every = _untrained_every(space)
-            drawn = sample_orders(space, trained.params, sample_key, _SAMPLING_BATCH, num_batches, every)
-            orders, log_weights, log_mixture = map(np.asarray, drawn)
+            drawn = sample(
+                space,
+                trained.params,
+                sample_key,
+                max(_NUM_WEIGHTED, self.num_samples),
+                batch=_SAMPLING_BATCH,
+                defence=Defence(shaped_policy, every) if every else None,
+            )
         phases.done("sampling")
         rng = np.random.default_rng(seed)
         posterior = weighted_posterior(
             score,
             problem,
-            orders,
-            log_weights - log_mixture,
+            np.asarray(drawn.built),
+            np.asarray(drawn.log_weights),
             self.num_samples,
             rng,
-            from_policy=~np.asarray(is_untrained(len(orders), every)),
-            witnesses=_testimony(space, trained.params, witnesses),
+            from_policy=~np.asarray(is_untrained(len(drawn.built), every)),
+            witnesses=_log_weights(space, trained.params, witnesses),
         )
         phases.done("graphs and marginals")
         return posterior.with_diagnostics(iterations=trained.iterations, phases=phases.seconds)
@@ -181,11 +188,11 @@ class OrderGFlowNet(TrainedLearner):
         return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
 
 
-def _testimony(space: OrderSpace, policy: OrderPolicy, witnesses: np.ndarray) -> np.ndarray:
-    """Log of weight over probability of orders that the policy did not draw, float64 [m]."""
-    if not len(witnesses):
+def _log_weights(space: OrderSpace, policy: OrderPolicy, orders: np.ndarray) -> np.ndarray:
+    """Log importance weights of orders that the policy did not draw, float64 [m]."""
+    if not len(orders):
         return np.zeros(0)
-    return np.asarray(order_log_ratios(space, policy, jnp.asarray(witnesses)))
+    return np.asarray(weigh(space, policy, jax.random.key(0), orders).log_weights)
 
 
 def _untrained_every(space: OrderSpace) -> int:

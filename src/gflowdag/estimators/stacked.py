@@ -12,7 +12,8 @@ from jax import Array
 
 from gflowdag.data import Dataset
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
-from gflowdag.gflownet.edges import EdgeSpace, Policy
+from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
 from gflowdag.gflownet.trainer import clipped_adam, train
 from gflowdag.posterior.posterior import Posterior

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.estimators.order_mcmc import OrderMCMC
-from gflowdag.gflownet.edges import EdgeSpace, Policy
-from gflowdag.gflownet.retrace import retrace
+from gflowdag.gflownet.retrace import weigh
+from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress, silent
@@ -46,8 +47,8 @@ def witness_log_weights(
     if not num_witnesses:
         return np.zeros(0)
     chains = short_chains(score, seed, num_witnesses)
-    log_ratio = retrace(space, policy, jax.random.key(seed), chains.samples)
-    return chains.log_scores + np.asarray(log_ratio)
+    start = score.log_score(score.constraints.required[None])[0]
+    return start + np.asarray(weigh(space, policy, jax.random.key(seed), chains.samples).log_weights)
 
 
 def unseen_share(own: NDArray[np.float64], witnesses: NDArray[np.float64]) -> float:

@@ -19,8 +19,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet.edges import EdgeSpace, Policy
-from gflowdag.gflownet.rollout import Samples, draw_together
+from gflowdag.gflownet.rollout import Chooser
+from gflowdag.gflownet.sampling import Samples, draw_together
+from gflowdag.gflownet.spaces import Decision, Policy
+from gflowdag.gflownet.spaces.edges import DAGState, EdgeSpace, Observation
 from gflowdag.graph.incremental import EdgeState, from_adjacency
 from gflowdag.runtime.devices import gathered
 
@@ -42,15 +44,34 @@ def balanced_dags(
         pool: trajectories drawn for each of them, all in one batch.
     """
     draw_key, first_key, order_key = jax.random.split(key, 3)
-    drawn = gathered(draw_together(space, policy, draw_key, pool * num_samples, balanced))
-    order = similar_first(jax.vmap(from_adjacency)(drawn.adjacency))
+    drawn = gathered(draw_together(space, policy, _sharing_out(draw_key), pool * num_samples))
+    order = similar_first(jax.vmap(from_adjacency)(drawn.built))
     kept = order[jax.random.randint(first_key, (), 0, pool, jnp.int32) + pool * jnp.arange(num_samples)]
     kept = jax.random.permutation(order_key, kept)
     return jax.tree.map(lambda leaf: leaf[kept], drawn)
 
 
+def _sharing_out(key: Array) -> Chooser:
+    """Random numbers of their own for every step."""
+
+    def choose(
+        t: Array, states: DAGState, observations: Observation, decisions: Decision, done: Array
+    ) -> Array:
+        del observations
+        return balanced(jax.random.fold_in(key, t), decisions.log_forward, states.graph, done)
+
+    return choose
+
+
 def balanced(key: Array, log_probabilities: Array, graphs: EdgeState, done: Array) -> Array:
-    """Actions shared out evenly among similar graphs; see `rollout.Chooser`."""
+    """Actions shared out evenly among similar graphs, int32 [n].
+
+    Args:
+        key: PRNG key.
+        log_probabilities: of the actions, [n, d² + 1].
+        graphs: leaves [n, …].
+        done: the trajectories that are over, bool [n].
+    """
     order = similar_first(graphs)
     order = order[jnp.argsort(done[order], stable=True)]  # the finished ones need no random numbers
     shift = jax.random.uniform(key, (), jnp.float64)

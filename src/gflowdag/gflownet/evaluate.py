@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.gflownet.edges import NEVER, EdgeSpace, Policy, observe, state_of
+from gflowdag.gflownet.spaces import NEVER, Policy
+from gflowdag.gflownet.spaces.edges import EdgeSpace
 
 _BATCH = 2048
 
@@ -47,7 +48,8 @@ def _decisions(space: EdgeSpace, policy: Policy, graphs: NDArray[np.bool_]) -> t
     @eqx.filter_jit
     def decide(space: EdgeSpace, policy: Policy, batch):
         def one(adjacency):
-            return policy(observe(space, state_of(space, adjacency), jnp.ones((), jnp.float32)))[:2]
+            log_forward = policy(space.observe(space.state_of(adjacency))).log_forward
+            return log_forward[-1], log_forward[:-1]
 
         return jax.vmap(one)(batch)
 
@@ -55,4 +57,4 @@ def _decisions(space: EdgeSpace, policy: Policy, graphs: NDArray[np.bool_]) -> t
     parts = [decide(space, policy, jnp.asarray(part)) for part in np.split(padded, len(padded) // _BATCH)]
     log_stop = np.concatenate([np.asarray(part[0], np.float64) for part in parts])[: len(graphs)]
     log_edges = np.concatenate([np.asarray(part[1], np.float64) for part in parts])[: len(graphs)]
-    return log_stop, log_edges.reshape(len(graphs), -1)
+    return log_stop, log_edges

@@ -1,4 +1,4 @@
-"""Training objectives for state spaces in which every state may stop.
+"""Training objectives.
 
 Where every state is complete, its flow is known up to the policy: `F(G) = R(G) / P(stop | G)`. Each state `t`
 of a trajectory therefore gives an estimate of the log evidence,
@@ -20,17 +20,32 @@ from jax import Array
 OBJECTIVES = ("detailed", "subtrajectory", "trajectory")
 
 
-def evidence_estimates(log_reward: Array, log_stop: Array, log_forward: Array, log_backward: Array) -> Array:
+def evidence_estimates(log_flow: Array, log_forward: Array, log_backward: Array) -> Array:
     """The estimates `u` of the log evidence; arguments and result are [steps, batch].
 
     Args:
-        log_reward: of the state before each action, any common offset left out.
-        log_stop: log probability of stopping there.
-        log_forward: log probability of the edge that was added; 0 for stop and beyond.
-        log_backward: log probability of removing it again; 0 for stop and beyond.
+        log_flow: of the state before each action, `log R − log P(stop)`, any common offset left out.
+        log_forward: log probability of the action that was taken; 0 for stop and beyond.
+        log_backward: log probability of taking it back; 0 for stop and beyond.
     """
     added = jnp.cumsum(log_forward - log_backward, axis=0)
-    return log_reward - log_stop - (added - (log_forward - log_backward))
+    return log_flow - (added - (log_forward - log_backward))
+
+
+def flow_levels(log_flow: Array, log_policy: Array, shaped: Array) -> Array:
+    """The same for spaces of fixed length, whose flows are learnt, [d + 1, batch].
+
+    Log flow of each state less what the steps so far should have changed: constant along each trajectory iff
+    the flows match.
+
+    Args:
+        log_flow: of each state but the last, relative to the potential, [d, batch]; that of the last is zero.
+        log_policy: of each step taken, [d, batch].
+        shaped: change of log reward and potential by each step taken, [d, batch].
+    """
+    excess = jnp.cumsum(log_policy - shaped, axis=0)
+    nothing = jnp.zeros_like(excess[:1])
+    return jnp.concatenate([log_flow, nothing]) - jnp.concatenate([nothing, excess])
 
 
 def balance_loss(

@@ -1,109 +1,105 @@
-"""Trajectories backwards, from graphs that a policy did not draw: to learn from, or to weigh."""
+"""Trajectories backwards, from objects that a policy did not draw: to learn from, or to weigh."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from gflowdag.gflownet.edges import (
-    NEVER,
-    DAGState,
-    Decision,
-    EdgeSpace,
-    Observation,
-    Policy,
-    draw_action,
-    observe,
-    remove_edge,
-    state_of,
-)
-from gflowdag.gflownet.rollout import Trajectories
+from gflowdag.gflownet.rollout import Trajectories, draw_action, num_taken
+from gflowdag.gflownet.sampling import Samples
+from gflowdag.gflownet.spaces import Decision, Policy, StateSpace
 from gflowdag.runtime.devices import split
 
 
-def walk_back(
-    space: EdgeSpace, policy: Policy, key: Array, graphs: Array, *, exponent: Array
-) -> Trajectories:
-    """Record a trajectory to each of given DAGs, its order by the backward policy.
+def walk_back(space: StateSpace, policy: Policy, key: Array, built: Any) -> Trajectories:
+    """Record a trajectory to each of given objects, its order by the backward policy.
 
     Args:
         space: the problem.
-        policy: what chooses edges backwards.
+        policy: what chooses actions backwards.
         key: PRNG key.
-        graphs: bool [n, d, d], each with all required edges.
-        exponent: of the reward, float32 [].
+        built: objects, leaves [n, …].
     """
-    steps, batch = space.max_steps, len(graphs)
+    steps, batch = space.max_steps, len(jax.tree.leaves(built)[0])
 
-    def undo(state: DAGState, done: Array, taken: Array, key: Array):
-        observation = observe(space, state, exponent)
-        before, ends, edge = _step_back(space, state, done, key, observation, policy(observation))
-        return before, ends, edge, Trajectories(observation, taken, ~done, state.gain)
+    def back(state: Any, done: Array, taken: Array, key: Array):
+        observation = space.observe(state)
+        before, ends, action = _step_back(space, state, done, key, policy(observation))
+        return before, ends, action, (observation, taken, ~done, space.log_reward(state))
 
     def body(carry):
         t, states, done, taken, record = carry
-        num_added = states.graph.num_edges - space.required.sum(dtype=jnp.int32)
-        place = jnp.where(done, steps, num_added), jnp.arange(batch)  # out of range: not stored
+        # Out of range is not stored: what is over, and complete objects from which no action leads on.
+        place = jnp.where(done, steps, jax.vmap(lambda state: num_taken(space, state))(states))
         keys = split(jax.random.split(jax.random.fold_in(key, t), batch))
-        states, done, taken, row = jax.vmap(undo)(states, done, taken, keys)
-        record = jax.tree.map(lambda rows, new: rows.at[place].set(new, mode="drop"), record, row)
+        states, done, taken, row = jax.vmap(back)(states, done, taken, keys)
+        record = jax.tree.map(
+            lambda rows, new: rows.at[place, jnp.arange(batch)].set(new, mode="drop"), record, row
+        )
         return t + 1, states, done, taken, record
 
-    states, done, stop = _ends(space, graphs)
-    row = jax.eval_shape(jax.vmap(undo), states, done, stop, jax.random.split(key, batch))[-1]
+    ends, done, taken = _ends(space, built)
+    row = jax.eval_shape(jax.vmap(back), ends, done, taken, jax.random.split(key, batch))[-1]
     record = jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape), leaf.dtype), row)
-    carry = (0, states, done, stop, split(record._replace(action=record.action + stop), axis=1))
+    carry = (0, ends, done, taken, split(record, axis=1))
     _, states, *_, record = jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)
-    return record._replace(gain=record.gain - states.gain)  # counted from the graph, until here
+    observation, action, active, log_reward = record
+    origin = jax.vmap(space.log_reward)(states)  # rewards were counted from elsewhere, until here
+    log_final = jax.vmap(space.log_reward)(ends) - origin
+    return Trajectories(observation, action, active, log_reward - origin, log_final)
 
 
 @eqx.filter_jit
-def retrace(space: EdgeSpace, policy: Policy, key: Array, graphs: Array | np.ndarray) -> Array:
-    """Walk back from given DAGs by the backward policy; say how likely the forward policy is to come there.
+def weigh(space: StateSpace, policy: Policy, key: Array, built: Any) -> Samples:
+    """Weigh objects that the policy did not draw, each on one trajectory to it by the backward policy.
 
     Args:
         space: the problem.
-        policy: what chooses edges, forwards and backwards.
+        policy: what chooses actions, forwards and backwards.
         key: PRNG key.
-        graphs: bool [n, d, d], each with all required edges.
+        built: objects, leaves [n, …].
 
     Returns:
-        Σ log P_B − Σ log P_F over one trajectory to each graph, the final stop included, float64 [n]. Added
-        to the log score of the graph it is the trajectory's log importance weight.
+        The same objects with rewards and weights as if the policy had drawn them.
     """
 
-    def undo(state: DAGState, done: Array, taken: Array, ratio: Array, key: Array):
-        observation = observe(space, state, jnp.ones((), jnp.float32))
-        decision = policy(observation)
-        forward = jnp.append(decision.log_edges.reshape(-1), decision.log_stop)[taken]
-        before, ends, edge = _step_back(space, state, done, key, observation, decision)
-        backward = jnp.where(ends, 0.0, decision.log_removals.reshape(-1)[edge])
-        return before, ends, edge, ratio + jnp.where(done, 0.0, backward - forward)
+    def back(t: Array, state: Any, done: Array, taken: Array, ratio: Array, key: Array):
+        decision = policy(space.observe(state))
+        leaves = space.stop is not None or t > 0  # complete objects are left by no action
+        forward = jnp.where(leaves, decision.log_forward[taken], 0.0)
+        before, ends, action = _step_back(space, state, done, key, decision)
+        backward = jnp.where(ends, 0.0, decision.log_backward[action])
+        return before, ends, action, ratio + jnp.where(done, 0.0, backward - forward)
 
     def body(carry):
         t, states, done, taken, ratio = carry
-        keys = jax.random.split(jax.random.fold_in(key, t), len(graphs))
-        return t + 1, *jax.vmap(undo)(states, done, taken, ratio, keys)
+        keys = jax.random.split(jax.random.fold_in(key, t), len(done))
+        return t + 1, *jax.vmap(back, (None, 0, 0, 0, 0, 0))(t, states, done, taken, ratio, keys)
 
-    carry = (0, *_ends(space, jnp.asarray(graphs)), jnp.zeros(len(graphs), jnp.float64))
-    return jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)[-1]
+    built = jax.tree.map(jnp.asarray, built)
+    ends, done, taken = _ends(space, built)
+    carry = (0, ends, done, taken, jnp.zeros(len(done), jnp.float64))
+    _, states, *_, ratio = jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)
+    log_reward = jax.vmap(space.log_reward)(ends) - jax.vmap(space.log_reward)(states)
+    return Samples(built, log_reward, ratio, jax.vmap(lambda state: num_taken(space, state))(ends))
 
 
-def _ends(space: EdgeSpace, graphs: Array) -> tuple[DAGState, Array, Array]:
-    """The states of given graphs, that none is back at the start, and the stop that was taken in each."""
-    states = jax.vmap(lambda graph: state_of(space, graph))(graphs)
-    stop = jnp.full(len(graphs), space.num_variables**2, jnp.int32)
-    return split(states), split(jnp.zeros(len(graphs), bool)), split(stop)
+def _ends(space: StateSpace, built: Any) -> tuple[Any, Array, Array]:
+    """The states of given objects, that none is back at the start, and the stop that was taken in each."""
+    states = jax.vmap(space.state_of)(built)
+    batch = len(jax.tree.leaves(built)[0])
+    return split(states), split(jnp.zeros(batch, bool)), split(jnp.full(batch, space.stop or 0, jnp.int32))
 
 
 def _step_back(
-    space: EdgeSpace, state: DAGState, done: Array, key: Array, observation: Observation, decision: Decision
-) -> tuple[DAGState, Array, Array]:
-    """The state before an edge that the backward policy draws, whether it was the start, and the edge."""
-    ends = done | ~observation.removable.any()
-    edge = jnp.where(ends, 0, draw_action(key, jnp.float32(2 * NEVER), decision.log_removals))
-    before = remove_edge(space, state, edge)
-    return jax.tree.map(lambda new, old: jnp.where(ends, old, new), before, state), ends, edge
+    space: StateSpace, state: Any, done: Array, key: Array, decision: Decision
+) -> tuple[Any, Array, Array]:
+    """The state before an action that the backward policy draws, whether it was the start, and the action."""
+    ends = done | (num_taken(space, state) == 0)
+    action = jnp.where(ends, 0, draw_action(key, decision.log_backward))
+    before = space.undo(state, action)
+    return jax.tree.map(lambda new, old: jnp.where(ends, old, new), before, state), ends, action

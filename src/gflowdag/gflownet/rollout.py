@@ -1,213 +1,161 @@
-"""Whole trajectories under a policy: recorded for training, or only their ends for sampling."""
+"""Whole trajectories under a policy, recorded for training; of any state space."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet.edges import (
-    DAGState,
-    EdgeSpace,
-    Observation,
-    Policy,
-    add_edge,
-    draw_action,
-    observe,
-    start,
-)
-from gflowdag.graph.incremental import EdgeState
-from gflowdag.runtime.devices import gathered, split
+from gflowdag.gflownet.spaces import Decision, Policy, StateSpace
+from gflowdag.runtime.devices import split
 
-# Draws the actions of a batch, int32 [n]: edges by their flat index, d² to stop. Told a key, the log
-# probabilities [n, d² + 1], the graphs (leaves [n, …]) and which of them are finished, bool [n].
-Chooser = Callable[[Array, Array, EdgeState, Array], Array]
-
-_PART = 32  # batches in one compiled run, whose graphs are on the device together
+# Draws the actions of a batch, int32 [n]. Told the time, the states, what the policy sees of them and what it
+# says (leaves [n, …]), and which trajectories are over, bool [n].
+Chooser = Callable[[Array, Any, Any, Decision, Array], Array]
 
 
 class Trajectories(NamedTuple):
     """A batch of recorded trajectories, padded to the longest possible."""
 
-    observation: Observation  # leaves [steps, batch, …]
-    action: Array  # int32 [steps, batch], flat index of the edge, d² to stop
-    active: Array  # bool [steps, batch], a decision was taken here
-    gain: Array  # float64 [steps, batch], log score minus that of the start state
+    observation: Any  # leaves [steps, batch, …], of the state before each action
+    action: Array  # int32 [steps, batch]
+    active: Array  # bool [steps, batch], an action was taken here
+    log_reward: Array  # float64 [steps, batch], of the state before each action
+    log_final: Array  # float64 [batch], log reward of what was built
 
     @property
-    def stopped(self) -> Array:
-        """Where a trajectory ends, bool [steps, batch]."""
-        return self.active & (self.action == self.observation.legal[0, 0].size)
+    def last(self) -> Array:
+        """The last action of each trajectory, bool [steps, batch]."""
+        after = jnp.concatenate([self.active[1:], jnp.zeros_like(self.active[:1])])
+        return self.active & ~after
 
 
-class Samples(NamedTuple):
-    """Ends of trajectories."""
+class Steps(NamedTuple):
+    """What a policy says about the steps of trajectories; 0 beyond their ends."""
 
-    adjacency: Array  # bool [n, d, d]
-    gain: Array  # float64 [n], log score minus that of the start state
-    log_ratio: Array  # float64 [n], Σ log P_B − Σ log P_F over the trajectory, the final stop included
-    num_steps: Array  # int32 [n], edges added
+    log_forward: Array  # float32 [steps, batch], log probability of each action
+    log_backward: Array  # float32 [steps, batch], of taking it back; 0 for the last
+    log_flow: Array  # float32 [steps, batch], `Decision.log_flow` of the state before
 
 
-def rollout(
-    space: EdgeSpace, policy: Policy, key: Array, *, exponent: Array, sharpness: Array
-) -> Trajectories:
-    """Record a batch of trajectories; every one of them ends in a stop.
+def rollout(space: StateSpace, policy: Policy, choose: Chooser, batch: int) -> Trajectories:
+    """Record a batch of trajectories, each until it ends.
 
     The loop ends with the longest trajectory of the batch, not with the longest possible one.
 
     Args:
         space: the problem.
-        policy: what chooses edges.
-        key: PRNG key.
-        exponent: of the reward, float32 [].
-        sharpness: float32 [batch]; trajectory `i` follows the policy to the power of `sharpness[i]`,
-            normalised: 1 is the policy itself, less explores.
+        policy: what gives actions their probabilities.
+        choose: how the actions of one step are drawn.
+        batch: number of trajectories.
     """
-    steps, batch = space.max_steps, len(sharpness)
+    steps = space.max_steps
 
-    def decide(state: DAGState, done: Array, key: Array, sharpness: Array):
-        observation = observe(space, state, exponent)
-        decision = policy(observation)
-        action = draw_action(key, sharpness * decision.log_stop, sharpness * decision.log_edges)
-        after, ends = _apply(space, state, done, action)
-        return after, ends, Trajectories(observation, action, ~done, state.gain)
+    def forward(t: Array, states: Any, done: Array):
+        observations = jax.vmap(space.observe)(states)
+        actions = choose(t, states, observations, jax.vmap(policy)(observations), done)
+        row = observations, actions, ~done, jax.vmap(space.log_reward)(states)
+        return *jax.vmap(lambda *lane: advance(space, *lane))(states, done, actions), row
 
     def body(carry):
         t, states, done, record = carry
-        keys = split(jax.random.split(jax.random.fold_in(key, t), batch))
-        states, done, row = jax.vmap(decide)(states, done, keys, sharpness)
+        states, done, row = forward(t, states, done)
         return t + 1, states, done, jax.tree.map(lambda rows, row: rows.at[t].set(row), record, row)
 
-    states, done = _starts(space, batch)
-    row = jax.eval_shape(jax.vmap(decide), states, done, jax.random.split(key, batch), sharpness)[2]
+    states, done = starts(space, batch)
+    row = jax.eval_shape(forward, jnp.zeros((), jnp.int32), states, done)[2]
     record = jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape), leaf.dtype), row)
     carry = (0, states, done, split(record, axis=1))
-    return jax.lax.while_loop(lambda carry: (carry[0] < steps) & ~carry[2].all(), body, carry)[3]
+    going_on = lambda carry: (carry[0] < steps) & ~carry[2].all()  # noqa: E731
+    _, states, _, record = jax.lax.while_loop(going_on, body, carry)
+    observation, action, active, log_reward = record
+    return Trajectories(observation, action, active, log_reward, jax.vmap(space.log_reward)(states))
 
 
-def draw_together(space: EdgeSpace, policy: Policy, key: Array, batch: int, choose: Chooser) -> Samples:
-    """Draw `batch` DAGs step by step, all of them at once.
-
-    Args:
-        space: the problem.
-        policy: what gives edges their probabilities.
-        key: PRNG key.
-        batch: number of DAGs.
-        choose: how the actions of one step are drawn.
-    """
-
-    def body(carry):
-        t, states, done, arrived, ratio = carry
-        log_probabilities, backward = jax.vmap(partial(_look, space, policy))(states, arrived)
-        action = choose(jax.random.fold_in(key, t), log_probabilities, states.graph, done)
-        forward = jnp.take_along_axis(log_probabilities, action[:, None], axis=1)[:, 0]
-        after, ends = jax.vmap(partial(_apply, space))(states, done, action)
-        return t + 1, after, ends, action, ratio + jnp.where(done, 0.0, backward - forward)
-
-    states, done = _starts(space, batch)
-    nowhere = jnp.full(batch, space.num_variables**2, jnp.int32)
-    carry = (0, states, done, nowhere, jnp.zeros(batch, jnp.float64))
-    _, states, _, _, ratio = jax.lax.while_loop(lambda carry: ~carry[2].all(), body, carry)
-    return _samples(space, states, ratio)
-
-
-def sample_dags(
-    space: EdgeSpace, policy: Policy, key: Array, num_samples: int, *, batch: int | None = None
-) -> Samples:
-    """`num_samples` independent DAGs.
-
-    Where one trajectory ends the next one begins, so that short ones do not wait for long ones. They are
-    numbered as they begin, all of them are finished, and each has random numbers of its own: which graphs
-    come out does not depend on `batch`, and none is favoured for being short.
-
-    Args:
-        space: the problem.
-        policy: what chooses edges.
-        key: PRNG key.
-        num_samples: number of DAGs.
-        batch: trajectories side by side; by default 250 on a CPU and 1000 on a GPU.
-    """
-    batch = batch or (250 if jax.default_backend() == "cpu" else 1000)
-    part = min(num_samples, _PART * batch)
-    parts = [
-        jax.device_get(_draw_part(space, policy, key, jnp.asarray(first, jnp.int32), part, min(batch, part)))
-        for first in range(0, num_samples, part)
-    ]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:num_samples], *parts)
-
-
-class _Lane(NamedTuple):
-    """A trajectory on its way."""
-
-    number: Array  # int32 [], which one it is
-    state: DAGState
-    arrived: Array  # int32 [], the action that led here
-    ratio: Array  # float64 [], so far
-
-
-@eqx.filter_jit
-def _draw_part(
-    space: EdgeSpace, policy: Policy, key: Array, first: Array, num_samples: int, batch: int
-) -> Samples:
-    """Trajectories number `first` to `first + num_samples - 1`, `batch` of them side by side."""
-
-    origin, stop = start(space), jnp.asarray(space.num_variables**2, jnp.int32)
-
-    def begin(number: Array) -> _Lane:
-        return _Lane(number, origin, stop, jnp.zeros((), jnp.float64))
-
-    def step(lane: _Lane) -> tuple[_Lane, Array]:
-        log_probabilities, backward = _look(space, policy, lane.state, lane.arrived)
-        own = jax.random.fold_in(jax.random.fold_in(key, lane.number), lane.state.graph.num_edges)
-        action = draw_action(own, log_probabilities[-1], log_probabilities[:-1])
-        state, ends = _apply(space, lane.state, jnp.zeros((), bool), action)
-        return _Lane(lane.number, state, action, lane.ratio + backward - log_probabilities[action]), ends
-
-    def body(carry):
-        num_done, following, lanes, found = carry
-        lanes, ends = jax.vmap(step)(lanes)
-        place = jnp.where(ends, lanes.number - first, num_samples)  # out of range: not stored
-        ended = _samples(space, lanes.state, lanes.ratio)
-        found = jax.tree.map(lambda rows, new: rows.at[place].set(new, mode="drop"), found, ended)
-        fresh = jax.vmap(begin)(following + jnp.cumsum(ends, dtype=jnp.int32) - 1)
-        lanes = jax.tree.map(
-            lambda new, old: jnp.where(ends.reshape(-1, *(1,) * (new.ndim - 1)), new, old), fresh, lanes
-        )
-        num_done += (place < num_samples).sum(dtype=jnp.int32)
-        return num_done, following + ends.sum(dtype=jnp.int32), lanes, found
-
-    lanes = split(jax.vmap(begin)(first + jnp.arange(batch, dtype=jnp.int32)))
-    example = jax.eval_shape(lambda lanes: _samples(space, lanes.state, lanes.ratio), lanes)
-    found = jax.tree.map(lambda leaf: jnp.zeros((num_samples, *leaf.shape[1:]), leaf.dtype), example)
-    carry = (jnp.zeros((), jnp.int32), first + batch, lanes, found)
-    return gathered(jax.lax.while_loop(lambda carry: carry[0] < num_samples, body, carry)[3])
-
-
-def _look(space: EdgeSpace, policy: Policy, state: DAGState, arrived: Array) -> tuple[Array, Array]:
-    """Log-probabilities of all actions, stop last, [d² + 1], and of undoing the one that led here, []."""
-    decision = policy(observe(space, state, jnp.ones((), jnp.float32)))
-    actions = jnp.append(decision.log_edges.reshape(-1), decision.log_stop)
-    return actions, jnp.append(decision.log_removals.reshape(-1), 0.0)[arrived]
-
-
-def _samples(space: EdgeSpace, states: DAGState, ratio: Array) -> Samples:
-    added = states.graph.num_edges - space.required.sum(dtype=jnp.int32)
-    return Samples(states.graph.adjacency, states.gain, ratio, added)
-
-
-def _starts(space: EdgeSpace, batch: int) -> tuple[DAGState, Array]:
-    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), start(space))
+def starts(space: StateSpace, batch: int) -> tuple[Any, Array]:
+    """A batch of start states, and that no trajectory is over."""
+    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (batch, *leaf.shape)), space.start())
     return split(states), split(jnp.zeros(batch, bool))
 
 
-def _apply(space: EdgeSpace, state: DAGState, done: Array, action: Array) -> tuple[DAGState, Array]:
-    """The state after `action`, and whether it is final."""
-    ends = done | (action == space.num_variables**2)
-    after = add_edge(space, state, jnp.where(ends, 0, action))
+def advance(space: StateSpace, state: Any, done: Array, action: Array) -> tuple[Any, Array]:
+    """The state after `action`, and whether the trajectory is over; what was over stays as it is."""
+    if space.stop is None:
+        after = space.step(state, action)
+        after = jax.tree.map(lambda new, old: jnp.where(done, old, new), after, state)
+        return after, num_taken(space, after) == space.max_steps
+    ends = done | (action == space.stop)
+    after = space.step(state, jnp.where(ends, 0, action))
     return jax.tree.map(lambda new, old: jnp.where(ends, old, new), after, state), ends
+
+
+def num_taken(space: StateSpace, state: Any) -> Array:
+    """Number of actions since the start, int32 []."""
+    return space.size(state) - space.size(space.start())
+
+
+def draw_action(key: Array, logits: Array) -> Array:
+    """An action, int32 []; its probability is proportional to the exponential of its logit."""
+    return jnp.argmax(logits + jax.random.gumbel(key, logits.shape, jnp.float32)).astype(jnp.int32)
+
+
+def sharpened(key: Array, sharpness: Array) -> Chooser:
+    """Trajectory `i` follows the policy to the power of `sharpness[i]`: 1 is the policy, less explores."""
+
+    def choose(t: Array, states: Any, observations: Any, decisions: Decision, done: Array) -> Array:
+        keys = split(jax.random.split(jax.random.fold_in(key, t), len(sharpness)))
+        return jax.vmap(lambda key, sharp, logits: draw_action(key, sharp * logits))(
+            keys, sharpness, decisions.log_forward
+        )
+
+    return choose
+
+
+def follow(actions: Array) -> Chooser:
+    """Trajectories along given actions, int32 [batch, steps]."""
+    return lambda t, states, observations, decisions, done: actions[:, t]
+
+
+def join(first: Trajectories, second: Trajectories) -> Trajectories:
+    """Two batches as one."""
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=min(1, parts[0].ndim - 1)), first, second)
+
+
+def steps_of(policy: Policy, trajectories: Trajectories, *, block: int | None = None) -> Steps:
+    """What a policy says about the states and actions of trajectories.
+
+    Args:
+        policy: any.
+        trajectories: of any policy.
+        block: about as many time steps have their gradient computed together, and blocks that no trajectory
+            reaches are skipped. All at once if None.
+    """
+    steps, batch = trajectories.action.shape
+    # The action by which each state was reached; for the first one, whatever it says is not used.
+    arrived = jnp.concatenate([jnp.zeros_like(trajectories.action[:1]), trajectories.action[:-1]])
+    size = steps if block is None else math.ceil(steps / max(round(steps / block), 1))
+
+    def blocks(leaf: Array) -> Array:
+        padded = jnp.concatenate([leaf, jnp.zeros((-steps % size, *leaf.shape[1:]), leaf.dtype)])
+        return padded.reshape(-1, size, *leaf.shape[1:])
+
+    def one(observation: Any, action: Array, arrived: Array, active: Array) -> Array:
+        decision = policy(observation)
+        values = decision.log_forward[action], decision.log_backward[arrived], decision.log_flow
+        return jnp.where(active, jnp.stack(values), 0.0)
+
+    def one_block(row: tuple) -> Array:
+        nothing = jnp.zeros((size, batch, 3), jnp.float32)
+        return jax.lax.cond(row[-1].any(), jax.vmap(jax.vmap(one)), lambda *_: nothing, *row)
+
+    rows = (trajectories.observation, trajectories.action, arrived, trajectories.active)
+    if block is None:
+        values = jax.vmap(jax.vmap(one))(*rows)
+    else:
+        values = jax.lax.map(one_block, jax.tree.map(blocks, rows)).reshape(-1, batch, 3)[:steps]
+    log_forward, reached, log_flow = jnp.moveaxis(values, -1, 0)
+    return Steps(log_forward, jnp.append(reached[1:], jnp.zeros_like(reached[:1]), axis=0), log_flow)

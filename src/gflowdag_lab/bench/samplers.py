@@ -63,7 +63,7 @@ def _order_mcmc(score: Score, seed: int) -> Draw:
 
 def _order_gflownet(score: Score, seed: int) -> Draw:
     from gflowdag.estimators import order_space
-    from gflowdag.gflownet import OrderLearner, sample_orders
+    from gflowdag.gflownet import OrderLearner, sample
     from gflowdag.orders import draw_graphs, order_problem
 
     problem, rng = order_problem(score, seed=seed), np.random.default_rng(seed)
@@ -72,19 +72,19 @@ def _order_gflownet(score: Score, seed: int) -> Draw:
     count = num_drawn()
 
     def draw() -> int:
-        orders, _, _ = sample_orders(space, policy, jax.random.key(seed), count, 1)
-        return len(draw_graphs(problem.weights, problem.table, np.asarray(orders), problem.labels, rng))
+        orders = np.asarray(sample(space, policy, jax.random.key(seed), count, batch=count).built)
+        return len(draw_graphs(problem.weights, problem.table, orders, problem.labels, rng))
 
     return draw
 
 
 def _dag_gflownet(score: Score, seed: int) -> Draw:
-    from gflowdag.gflownet import EdgeLearner, default_width, edge_space, sample_dags
+    from gflowdag.gflownet import EdgeLearner, default_width, edge_space, sample
 
     space = edge_space(score)
     policy, _ = EdgeLearner(space, width=default_width(score.num_variables)).init(jax.random.key(seed))
     key, count = jax.random.key(seed), num_drawn()
-    return lambda: len(np.asarray(sample_dags(space, policy, key, count).adjacency))
+    return lambda: len(np.asarray(sample(space, policy, key, count).built))
 
 
 def num_drawn() -> int:

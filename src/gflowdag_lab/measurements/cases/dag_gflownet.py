@@ -30,7 +30,7 @@ from gflowdag.gflownet import (
     balanced_dags,
     edge_space,
     policy_distribution,
-    sample_dags,
+    sample,
     train,
 )
 from gflowdag.graph import all_dags, markov_blanket_features, path_features
@@ -138,16 +138,16 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
         options=preset_for("fast", 5).options,
     )
     started = time.perf_counter()
-    samples = sample_dags(space, trained.params, jax.random.key(network), 10_000)
+    samples = sample(space, trained.params, jax.random.key(network), 10_000)
     even = balanced_dags(space, trained.params, jax.random.key(network), 10_000)
     sampling_seconds = time.perf_counter() - started
     learnt, exact = policy_distribution(space, trained.params, graphs), softmax(log_scores)
     ideal = graphs[np.random.default_rng(network).choice(len(graphs), 10_000, p=exact)]
-    drawn, alike = np.asarray(samples.adjacency), np.full(10_000, 1e-4)
+    drawn, alike = np.asarray(samples.built), np.full(10_000, 1e-4)
     beliefs = {
         "": (drawn, alike),
         "_weighted": (drawn, softmax(_log_weights(score, samples))),
-        "_balanced": (np.asarray(even.adjacency), alike),
+        "_balanced": (np.asarray(even.built), alike),
         "_policy": (graphs, learnt),
         "_ideal": (ideal, alike),
     }
@@ -306,4 +306,4 @@ def _jsd(probabilities: np.ndarray, log_scores: np.ndarray) -> float:
 
 def _log_weights(score: Score, samples: Samples) -> np.ndarray:
     start = score.log_score(score.constraints.required[None])[0]
-    return start + np.asarray(samples.gain) + np.asarray(samples.log_ratio)
+    return start + np.asarray(samples.log_weights)

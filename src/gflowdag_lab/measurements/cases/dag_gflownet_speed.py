@@ -20,7 +20,7 @@ from gflowdag.gflownet import (
     check_memory,
     default_width,
     edge_space,
-    sample_dags,
+    sample,
     train,
 )
 from gflowdag.gflownet import Options as Optimisation
@@ -95,7 +95,7 @@ def _sampling(d: int, options: Options) -> Iterator[Row]:
 
 def _sampling_speed(space: EdgeSpace, policy: Policy, count: int, lanes: int | None = None) -> Row:
     """Speed of drawing `count` graphs at once, as the estimator does; by default with its lanes too."""
-    draw = eqx.Partial(sample_dags, space, policy, num_samples=count, batch=lanes)
+    draw = eqx.Partial(sample, space, policy, num_samples=count, batch=lanes)
     draw(jax.random.key(1))  # compiles
     started = time.perf_counter()
     samples = draw(jax.random.key(2))

@@ -21,7 +21,7 @@ import pandas as pd
 from gflowdag import metrics
 from gflowdag.estimators import OrderGFlowNet, OrderMCMC, order_space
 from gflowdag.exact import reference
-from gflowdag.gflownet import OrderLearner, OrderSpace, sample_orders, train
+from gflowdag.gflownet import OrderLearner, OrderSpace, sample, train
 from gflowdag.orders import order_problem
 from gflowdag.score import Score, make_score
 from gflowdag_lab.measurements import problems
@@ -187,7 +187,7 @@ def _rate(space: OrderSpace, batch: int, seconds: float) -> Row:
         lambda p, learner, key: learner.loss(p, p, memory, key, jnp.int32(0))[0]
     )
 
-    walk = _seconds_per_call(lambda key: sample_orders(space, params, key, batch, 1))
+    walk = _seconds_per_call(lambda key: sample(space, params, key, batch, batch=batch).built)
     jitted = eqx.filter_jit(gradient)
     whole = _seconds_per_call(lambda key: jitted(params, learner, key))
     steady: list[tuple[int, float]] = []

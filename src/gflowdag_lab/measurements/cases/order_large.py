@@ -25,9 +25,9 @@ from gflowdag.gflownet import (
     OrderPolicy,
     OrderSpace,
     Trained,
-    order_log_ratios,
-    sample_orders,
+    sample,
     train,
+    weigh,
 )
 from gflowdag.mcmc import order_chains
 from gflowdag.orders import (
@@ -204,10 +204,9 @@ def _evaluate(
     Their distances from the evidence are the Kullback–Leibler divergences of the policy to and from the
     posterior; their difference is the sum of the two, whatever the evidence.
     """
-    drawn = sample_orders(space, policy, jax.random.key(7), 512, 2 if options.quick else 64)
-    orders, log_weights, log_policy = map(np.asarray, drawn)
-    log_ratio = log_weights - log_policy
-    above = np.asarray(order_log_ratios(space, policy, judged))
+    drawn = sample(space, policy, jax.random.key(7), 512 * (2 if options.quick else 64), batch=512)
+    orders, log_ratio = np.asarray(drawn.built), np.asarray(drawn.log_weights)
+    above = np.asarray(weigh(space, policy, jax.random.key(8), judged).log_weights)
     summary = importance_summary(log_ratio)
     importance = np.exp(log_ratio - log_ratio.max())
     weighted, _ = mean_edge_probabilities(problem, orders, importance / importance.sum())

@@ -15,15 +15,14 @@ from jax.extend.core import jaxprs_in_params
 
 from gflowdag.estimators import order_space
 from gflowdag.gflownet import (
-    NUM_FEATURES,
     EdgeCloning,
     EdgeLearner,
     OrderLearner,
     PaperLearner,
     Sizes,
     default_width,
-    edges,
-    sample_dags,
+    edge_space,
+    sample,
     train,
 )
 from gflowdag.graph import erdos_renyi
@@ -121,13 +120,13 @@ def _order_training(score: Score, batch: int, seconds: float) -> Row:
     learner = OrderLearner(order_space(score, order_problem(score, seed=0)), batch=batch, untrained_every=8)
     rate = training_rate(learner, seconds)["iterations_per_s"]
     d = score.num_variables
-    one = product_operations(_fresh_policy(learner), jnp.zeros((d, NUM_FEATURES), jnp.float32))
+    one = product_operations(_fresh_policy(learner), learner.space.observe(learner.space.start()))
     # An order has d states; each is walked through once and learnt from once.
     return {"iterations_per_s": rate, "gflops": 1e-9 * rate * d * batch * (1 + _GRADIENT) * one}
 
 
 def _edge_training(score: Score, batch: int, seconds: float) -> Row:
-    learner = EdgeLearner(edges.edge_space(score), batch_size=batch, width=default_width(score.num_variables))
+    learner = EdgeLearner(edge_space(score), batch_size=batch, width=default_width(score.num_variables))
     found = training_rate(learner, seconds)
     rate, states = found["iterations_per_s"], (found["edges"] + 1.0) * batch
     gflops = 1e-9 * rate * states * (1 + _GRADIENT) * _edge_pass(learner)
@@ -136,7 +135,7 @@ def _edge_training(score: Score, batch: int, seconds: float) -> Row:
 
 def _paper_training(score: Score, batch: int, seconds: float) -> Row:
     tiny = {"sizes": _TINY, "capacity": 100, "prefill": 2} if score.num_variables < 5 else {}
-    learner = PaperLearner(edges.edge_space(score), batch_size=batch, **tiny)
+    learner = PaperLearner(edge_space(score), batch_size=batch, **tiny)
     rate = training_rate(learner, seconds)["iterations_per_s"]
     # A transition passes through the network with its gradient, and through the target network.
     passes = learner.num_environments + (1 + _GRADIENT) * batch
@@ -147,7 +146,7 @@ def _chains_training(score: Score, batch: int, seconds: float) -> Row:
     d, rng = score.num_variables, np.random.default_rng(0)
     graphs = np.stack([erdos_renyi(d, d * (d - 1) / 8, rng) for _ in range(1000)])  # as dense as a posterior
     learner = EdgeCloning(
-        edges.edge_space(score),
+        edge_space(score),
         jnp.asarray(graphs, bool),
         jnp.zeros(len(graphs), jnp.float64),
         batch_size=batch,
@@ -161,17 +160,17 @@ def _order_sampling(score: Score, batch: int, seconds: float) -> Row:
     rate = drawing_rate(SAMPLERS["order-gflownet"](score, 0), seconds)
     d = score.num_variables
     learner = OrderLearner(order_space(score, order_problem(score, seed=0)))
-    one = product_operations(_fresh_policy(learner), jnp.zeros((d, NUM_FEATURES), jnp.float32))
+    one = product_operations(_fresh_policy(learner), learner.space.observe(learner.space.start()))
     return {"dags_per_s": rate, "gflops": 1e-9 * rate * d * one}
 
 
 def _edge_sampling(score: Score, batch: int, seconds: float) -> Row:
-    learner = EdgeLearner(edges.edge_space(score), width=default_width(score.num_variables))
+    learner = EdgeLearner(edge_space(score), width=default_width(score.num_variables))
     policy, count = _fresh_policy(learner), num_drawn()
     num_edges: list[float] = []
 
     def draw() -> int:
-        num_edges.append(float(sample_dags(learner.space, policy, jax.random.key(0), count).num_steps.mean()))
+        num_edges.append(float(sample(learner.space, policy, jax.random.key(0), count).num_steps.mean()))
         return count
 
     rate = drawing_rate(draw, seconds)
@@ -180,7 +179,7 @@ def _edge_sampling(score: Score, batch: int, seconds: float) -> Row:
 
 
 def _edge_pass(learner: EdgeLearner | EdgeCloning | PaperLearner) -> float:
-    observation = edges.observe(learner.space, edges.start(learner.space), jnp.ones((), jnp.float32))
+    observation = learner.space.observe(learner.space.start())
     return product_operations(_fresh_policy(learner), observation)
 
 

@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet import edges
-from gflowdag.gflownet.edge_policy import PairPolicy
-from gflowdag.gflownet.edges import EdgeSpace, Policy
+from gflowdag.gflownet.policies.pairs import PairPolicy
+from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.runtime.devices import split
 
 
@@ -66,9 +66,10 @@ def step_surprise(space: EdgeSpace, policy: Policy, key: Array, graph: Array) ->
     # Each edge is in the state with one common, uniform probability: the number of them is then uniform.
     share = jax.random.uniform(size_key, (), jnp.float32)
     present = jax.random.uniform(edge_key, graph.shape, jnp.float32) < share
-    state = edges.state_of(space, space.required | (free & present))
+    state = space.state_of(space.required | (free & present))
     missing = free & ~present
-    decision = policy(edges.observe(space, state, jnp.ones((), jnp.float32)))
-    log_next = jnp.where(missing, decision.log_edges, 0.0).sum() / jnp.maximum(missing.sum(), 1)
-    surprise = -jnp.where(missing.any(), log_next, decision.log_stop)
+    log_actions = policy(space.observe(state)).log_forward
+    log_edges, log_stop = log_actions[:-1].reshape(missing.shape), log_actions[-1]
+    log_next = jnp.where(missing, log_edges, 0.0).sum() / jnp.maximum(missing.sum(), 1)
+    surprise = -jnp.where(missing.any(), log_next, log_stop)
     return surprise, free.sum().astype(jnp.float32)

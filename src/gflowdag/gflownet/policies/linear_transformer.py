@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet.edge_policy import hierarchical
-from gflowdag.gflownet.edges import Decision, Observation, uniform_removals
+from gflowdag.gflownet.policies.pairs import hierarchical
+from gflowdag.gflownet.spaces import Decision
+from gflowdag.gflownet.spaces.edges import Observation, edge_decision, uniform_removals
 
 
 class Sizes(eqx.Module):
@@ -126,7 +127,7 @@ class LinearTransformer(eqx.Module):
         stop_logit = _perceptron(self.stop_head, stop_token)[0]
         edge_logits = jax.vmap(lambda token: _perceptron(self.edge_head, token)[0])(edge_tokens)
         forward = hierarchical(stop_logit, edge_logits.reshape(d, d), observation.legal)
-        return Decision(*forward, uniform_removals(observation.removable))
+        return edge_decision(*forward, uniform_removals(observation.removable))
 
 
 def _run(blocks: list[Block], tokens: Array, bits: Array) -> Array:

@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.gflownet.learners.orders import draw_orders
 from gflowdag.gflownet.objectives import huber
-from gflowdag.gflownet.order_learner import Trajectories, follow, rollout, steps_taken
-from gflowdag.gflownet.order_policy import OrderPolicy
-from gflowdag.gflownet.order_space import OrderSpace
+from gflowdag.gflownet.policies.orders import OrderPolicy
+from gflowdag.gflownet.rollout import Trajectories, follow, rollout, steps_of
+from gflowdag.gflownet.spaces.orders import OrderSpace
 
 _STEEPEST = 10.0  # nats of imbalance from which on an order pulls no harder
 _BOTTOM = 1000.0  # nats; own orders that much below all given ones count as this, also impossible ones
@@ -39,9 +40,9 @@ class OrderCloning(eqx.Module):
         `above` is the mean log importance weight of the orders: if they come from the posterior, the log
         evidence plus the Kullback–Leibler divergence of the policy from the posterior.
         """
-        paths = given(self.space, self.orders, key, self.batch)
-        log_policy = steps_taken(params, paths)[1].sum(axis=0)
-        return -log_policy.mean(), (memory, {"above": jnp.mean(paths.log_weights - log_policy)})
+        paths = given(self.space, params, self.orders, key, self.batch)
+        log_policy = steps_of(params, paths).log_forward.sum(axis=0)
+        return -log_policy.mean(), (memory, {"above": jnp.mean(paths.log_final - log_policy)})
 
 
 class OrderMatching(OrderCloning):
@@ -61,12 +62,12 @@ class OrderMatching(OrderCloning):
         """
         given_key, own_key = jax.random.split(key)
         half = self.batch // 2
-        theirs = given(self.space, self.orders, given_key, half)
-        own = jax.lax.stop_gradient(rollout(self.space, params, own_key, self.batch - half))
-        log_theirs, log_own = (steps_taken(params, paths)[1].sum(axis=0) for paths in (theirs, own))
-        bottom = theirs.log_weights.min() - _BOTTOM
-        above = theirs.log_weights - log_theirs
-        below = jnp.maximum(own.log_weights, bottom) - log_own
+        theirs = given(self.space, params, self.orders, given_key, half)
+        own = jax.lax.stop_gradient(draw_orders(self.space, params, own_key, self.batch - half))
+        log_theirs, log_own = (steps_of(params, paths).log_forward.sum(axis=0) for paths in (theirs, own))
+        bottom = theirs.log_final.min() - _BOTTOM
+        above = theirs.log_final - log_theirs
+        below = jnp.maximum(own.log_final, bottom) - log_own
         log_ratios = jnp.concatenate([above, below])
         # A median, as one impossible order of the policy's own would carry a mean away.
         imbalance = log_ratios - jax.lax.stop_gradient(jnp.median(log_ratios))
@@ -74,7 +75,7 @@ class OrderMatching(OrderCloning):
         return loss.astype(jnp.float32), (memory, {"above": above.mean(), "below": below.mean()})
 
 
-def given(space: OrderSpace, orders: Array, key: Array, batch: int) -> Trajectories:
+def given(space: OrderSpace, policy: OrderPolicy, orders: Array, key: Array, batch: int) -> Trajectories:
     """The trajectories of some of the orders, int32 [n, d], drawn with replacement."""
     rows = jax.random.randint(key, (batch,), 0, orders.shape[0], jnp.int32)
-    return jax.lax.stop_gradient(follow(space, orders[rows]))
+    return jax.lax.stop_gradient(rollout(space, policy, follow(orders[rows]), batch))

@@ -8,7 +8,6 @@ come from, so guides need not follow the posterior, and what is learnt does not 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -16,11 +15,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet.edge_policy import PairPolicy
-from gflowdag.gflownet.edges import EdgeSpace, Observation, Policy, observe, start, tempered
 from gflowdag.gflownet.objectives import balance_loss, evidence_estimates, final_estimates
+from gflowdag.gflownet.policies.pairs import PairPolicy
 from gflowdag.gflownet.retrace import walk_back
-from gflowdag.gflownet.rollout import Trajectories, rollout
+from gflowdag.gflownet.rollout import Trajectories, join, rollout, sharpened, steps_of
+from gflowdag.gflownet.spaces.edges import EdgeSpace, tempered
 
 BLOCK = 8  # about as many time steps have their gradient computed together; unreached blocks are skipped
 
@@ -30,7 +29,7 @@ class Tempering(NamedTuple):
 
     It starts where the best first edge gains `first_gain` nats in score. It rises while the log weights of a
     batch spread less than `spread` nats and falls otherwise, so that the policy always has a target that it
-    nearly reaches: neighbouring graphs may differ by a thousand nats. See `edges.tempered`.
+    nearly reaches: neighbouring graphs may differ by a thousand nats. See `spaces.edges.tempered`.
     """
 
     first_gain: float = 3.0
@@ -39,7 +38,7 @@ class Tempering(NamedTuple):
 
     def start(self, space: EdgeSpace) -> Array:
         """The first exponent, float32 []."""
-        gains = observe(space, start(space), jnp.ones((), jnp.float32)).deltas
+        gains = space.observe(space.start()).deltas
         return jnp.minimum(self.first_gain / jnp.maximum(gains.max(), self.first_gain), 1.0)
 
     def update(self, exponent: Array, log_weights: Array) -> Array:
@@ -103,70 +102,36 @@ class EdgeLearner(eqx.Module):
         explorers = int(self.exploration * own)
         sharpness = jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32)
         sharpness = jnp.append(sharpness, jnp.ones(own - explorers, jnp.float32))
-        trajectories = rollout(self.space, params, key, exponent=memory, sharpness=sharpness)
+        space = self.space._replace(exponent=memory)
+        trajectories = rollout(space, params, sharpened(key, sharpness), own)
         if guided:
-            fresh = jax.random.fold_in(key, self.space.max_steps)  # the rollout has used the numbers below
-            others = self._guided(params, fresh, guided, memory)
-            trajectories = jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1), trajectories, others)
+            fresh = jax.random.fold_in(key, space.max_steps)  # the rollout has used the numbers below
+            trajectories = join(trajectories, self._guided(space, params, fresh, guided))
         trajectories = jax.lax.stop_gradient(trajectories)
-        log_stop, log_forward, log_backward = action_log_probabilities(params, trajectories)
+        stopped = trajectories.last
+        log_forward, log_backward, log_flow = steps_of(params, trajectories, block=BLOCK)
         log_reward = tempered(
-            self.space.num_variables,
-            trajectories.gain,
-            jnp.arange(self.space.max_steps)[:, None],
-            memory,
+            space.num_variables, trajectories.log_reward, jnp.arange(space.max_steps)[:, None], memory
         ).astype(jnp.float32)
-        estimates = evidence_estimates(log_reward, log_stop, log_forward, jax.lax.stop_gradient(log_backward))
-        loss = balance_loss(self.objective, estimates, trajectories.active, trajectories.stopped)
+        estimates = evidence_estimates(
+            log_reward + log_flow, jnp.where(stopped, 0.0, log_forward), jax.lax.stop_gradient(log_backward)
+        )
+        loss = balance_loss(self.objective, estimates, trajectories.active, stopped)
         # The backward policy learns which edge came last in the policy's own trajectories: a balance leaves
         # it free to expect orders that the forward policy never takes. Only the gradient of this is added.
         likelihood = log_backward[:, explorers:own].sum() / own
         loss = loss - (likelihood - jax.lax.stop_gradient(likelihood))
 
-        log_weights = final_estimates(estimates, trajectories.stopped)[explorers:own]
+        log_weights = final_estimates(estimates, stopped)[explorers:own]
         total, squares = jax.nn.logsumexp(log_weights), jax.nn.logsumexp(2 * log_weights)
         ess = jnp.exp(2 * total - squares) / len(log_weights)
         edges = trajectories.active[:, :own].sum() / own - 1.0
-        figures = {"exponent": memory, "ess": ess, "spread": spread(log_weights), "edges": edges}
-        return loss, (self.tempering.update(memory, log_weights), figures)
+        metrics = {"exponent": memory, "ess": ess, "spread": spread(log_weights), "edges": edges}
+        return loss, (self.tempering.update(memory, log_weights), metrics)
 
-    def _guided(self, params: PairPolicy, key: Array, number: int, exponent: Array) -> Trajectories:
+    def _guided(self, space: EdgeSpace, params: PairPolicy, key: Array, number: int) -> Trajectories:
         """Trajectories to some of the guides."""
         assert self.guides is not None
         row_key, walk_key = jax.random.split(key)
         rows = jax.random.randint(row_key, (number,), 0, len(self.guides), jnp.int32)
-        return walk_back(self.space, params, walk_key, self.guides[rows], exponent=exponent)
-
-
-def action_log_probabilities(policy: Policy, trajectories: Trajectories) -> tuple[Array, Array, Array]:
-    """What the policy says about the states and actions of trajectories.
-
-    Returns:
-        Log probabilities [steps, batch] of stopping in each state, of the edge that was added there, and of
-        taking that edge back; the latter two are 0 where no edge was added.
-    """
-    steps, batch = trajectories.action.shape
-    nowhere = jnp.full((1, batch), trajectories.observation.legal[0, 0].size, jnp.int32)
-    arrived = jnp.concatenate([nowhere, trajectories.action[:-1]])  # the edge by which each state was reached
-    size = math.ceil(steps / max(round(steps / BLOCK), 1))
-    shape = (size, batch, 3)
-
-    def blocks(leaf: Array) -> Array:
-        padded = jnp.concatenate([leaf, jnp.zeros((-steps % size, *leaf.shape[1:]), leaf.dtype)])
-        return padded.reshape(-1, size, *leaf.shape[1:])
-
-    def one(observation: Observation, action: Array, arrived: Array, active: Array) -> Array:
-        decision = policy(observation)
-        forward = jnp.append(decision.log_edges.reshape(-1), 0.0)[action]
-        backward = jnp.append(decision.log_removals.reshape(-1), 0.0)[arrived]
-        return jnp.where(active, jnp.stack([decision.log_stop, forward, backward]), 0.0)
-
-    def block(row: tuple) -> Array:
-        return jax.lax.cond(
-            row[-1].any(), jax.vmap(jax.vmap(one)), lambda *_: jnp.zeros(shape, jnp.float32), *row
-        )
-
-    rows = (trajectories.observation, trajectories.action, arrived, trajectories.active)
-    values = jax.lax.map(block, jax.tree.map(blocks, rows)).reshape(-1, batch, 3)[:steps]
-    log_stop, log_forward, reached = values[..., 0], values[..., 1], values[..., 2]
-    return log_stop, log_forward, jnp.append(reached[1:], jnp.zeros((1, batch), jnp.float32), axis=0)
+        return walk_back(space, params, walk_key, self.guides[rows])

@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet import edges
-from gflowdag.gflownet.edges import DAGState, EdgeSpace, Observation, Policy
-from gflowdag.gflownet.linear_transformer import LinearTransformer, Sizes
 from gflowdag.gflownet.objectives import huber
+from gflowdag.gflownet.policies.linear_transformer import LinearTransformer, Sizes
 from gflowdag.gflownet.replay import Replay, draw_items, empty_replay, store
+from gflowdag.gflownet.rollout import draw_action
+from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.edges import DAGState, EdgeSpace, Observation, uniform_policy
 from gflowdag.graph import incremental
 from gflowdag.graph.incremental import EdgeState
 from gflowdag.runtime.devices import gathered, split
@@ -55,7 +56,7 @@ class PaperLearner(eqx.Module):
         """A fresh network, and a replay buffer filled by random steps."""
         network_key, prefill_key = jax.random.split(key)
         policy = LinearTransformer(self.space.num_variables, sizes=self.sizes, key=network_key)
-        start = edges.start(self.space)
+        start = self.space.start()
         count = self.num_environments
         environments = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), start)
         example = Transition(start.graph, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.float32))
@@ -63,7 +64,7 @@ class PaperLearner(eqx.Module):
         memory = Memory(split(environments), replay._replace(items=split(replay.items)))
 
         def random_step(i: Array | int, memory: Memory) -> Memory:
-            return self._collect(edges.uniform_policy, memory, jax.random.fold_in(prefill_key, i), 0.0)
+            return self._collect(uniform_policy, memory, jax.random.fold_in(prefill_key, i), 0.0)
 
         return policy, jax.lax.fori_loop(0, self.prefill, random_step, memory)
 
@@ -85,17 +86,16 @@ class PaperLearner(eqx.Module):
         """One step of every environment; its transition is stored unless it is a stop."""
 
         def one(state: DAGState, key: Array):
-            observation = edges.observe(self.space, state, jnp.ones((), jnp.float32))
+            observation = self.space.observe(state)
             explores, key = jax.random.split(key)
             explore = jax.random.uniform(explores, dtype=jnp.float32) < exploration
-            chosen, random = policy(observation), edges.uniform_policy(observation)
-            followed = jax.tree.map(lambda p, u: jnp.where(explore, u, p), chosen, random)
-            action = edges.draw_action(key, followed.log_stop, followed.log_edges)
-            stops = action == observation.legal.size
+            chosen, random = policy(observation), uniform_policy(observation)
+            action = draw_action(key, jnp.where(explore, random.log_forward, chosen.log_forward))
+            stops = action == self.space.stop
             edge = jnp.where(stops, 0, action)
-            after = edges.add_edge(self.space, state, edge)
             transition = Transition(state.graph, edge, observation.deltas.reshape(-1)[edge])
-            after = jax.tree.map(lambda new, old: jnp.where(stops, old, new), after, edges.start(self.space))
+            after = self.space.step(state, edge)
+            after = jax.tree.map(lambda new, old: jnp.where(stops, old, new), after, self.space.start())
             return after, transition, ~stops
 
         keys = split(jax.random.split(key, self.num_environments))
@@ -109,14 +109,14 @@ def residual_of(space: EdgeSpace, policy: Policy, target: Policy, transition: Tr
     after = incremental.add_edge(transition.graph, source, sink)
     before = policy(_observation(space, transition.graph))
     then = jax.lax.stop_gradient(target(_observation(space, after)))
-    log_forward = before.log_edges.reshape(-1)[transition.edge]
-    log_backward = then.log_removals.reshape(-1)[transition.edge]
-    return transition.delta + log_backward + before.log_stop - log_forward - then.log_stop
+    log_forward, log_backward = before.log_forward[transition.edge], then.log_backward[transition.edge]
+    log_stop, log_stop_then = before.log_forward[space.stop], then.log_forward[space.stop]
+    return transition.delta + log_backward + log_stop - log_forward - log_stop_then
 
 
 def _observation(space: EdgeSpace, graph: EdgeState) -> Observation:
     """What the paper's network looks at: the graph and the mask."""
-    legal = edges.legal_edges(space, graph)
+    legal = space.legal_edges(graph)
     removable = graph.adjacency & ~space.required
     nothing = jnp.zeros(legal.shape, jnp.float32)
     return Observation(graph.adjacency, graph.ancestors, legal, removable, nothing, jnp.ones((), jnp.float32))

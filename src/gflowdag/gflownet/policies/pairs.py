@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from gflowdag.gflownet.edges import NEVER, Decision, Observation, uniform_removals
+from gflowdag.gflownet.spaces import NEVER, Decision
+from gflowdag.gflownet.spaces.edges import Observation, edge_decision, uniform_removals
 
 
 def hierarchical(stop_logit: Array, edge_logits: Array, legal: Array) -> tuple[Array, Array]:
@@ -85,8 +86,8 @@ class PairPolicy(eqx.Module):
         stop_logit, edge_logits = independent_pairs(observation)
         forward = hierarchical(stop_logit + stop[0], edge_logits + edges.reshape(d, d), observation.legal)
         if self.backward == "uniform":
-            return Decision(*forward, uniform_removals(removable))
-        return Decision(*forward, masked_log_softmax(removals.reshape(d, d), removable))
+            return edge_decision(*forward, uniform_removals(removable))
+        return edge_decision(*forward, masked_log_softmax(removals.reshape(d, d), removable))
 
 
 def default_width(num_variables: int) -> int:
