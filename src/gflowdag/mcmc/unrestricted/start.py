@@ -68,16 +68,18 @@ def _random_graph(score: Score, rng: np.random.Generator) -> NDArray[np.bool_]:
     d = len(required)
     if not is_acyclic(required):
         raise ValueError("the required edges have a cycle")
-    order: list[int] = []
-    while len(order) < d:
-        ready = [j for j in range(d) if j not in order and set(np.flatnonzero(required[:, j])) <= set(order)]
-        order.append(int(rng.choice(ready)))
     graph = required.copy()
     share = min(2 / max(d - 1, 1), 0.5)
-    for place, node in enumerate(order):
-        for parent in order[:place]:
-            if rng.random() < share and not forbidden[parent, node]:
-                graph[parent, node] |= limit is None or graph[:, node].sum() < limit
+    placed, missing = np.zeros(d, bool), required.sum(axis=0)
+    for _ in range(d):
+        node = rng.choice(np.flatnonzero(~placed & (missing == 0)))
+        further = rng.permutation(
+            np.flatnonzero(placed & ~forbidden[:, node] & ~graph[:, node] & (rng.random(d) < share))
+        )
+        room = d if limit is None else max(limit - graph[:, node].sum(), 0)
+        graph[further[:room], node] = True
+        placed[node] = True
+        missing = missing - required[node]
     # A score may forbid sets by −inf that the knowledge says nothing of.
     for node in range(d):
         if not np.isfinite(score.local(node, graph[:, node][None])[0]):
