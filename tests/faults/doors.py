@@ -18,8 +18,8 @@ from gflowdag.posterior import runs
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import align, read_edges
-from gflowdag_lab.bench import ratios, tables
-from gflowdag_lab.bench.results import Results
+from gflowdag_lab.bench import ratios, summary
+from gflowdag_lab.bench.stored_rows import Results
 from gflowdag_lab.bench.tasks import Task
 
 NAMES = ("a", "b", "c")
@@ -111,8 +111,8 @@ def _read_metrics(path: Path) -> None:
 
 def _read_bench(path: Path) -> None:
     results = Results.load(path)
-    tables.page(results)
-    tables.comparison_grid(list(ratios.changes(results, results)), 1.5)
+    summary.page(results)
+    summary.comparison_grid(list(ratios.changes(results, results)), 1.5)
 
 
 DOORS: dict[str, Callable[[Path], object]] = {

@@ -22,12 +22,12 @@ from gflowdag.estimators import REGISTRY, estimator_class
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
-from gflowdag_lab.bench import command, figure, measure, process, ratios, tables
+from gflowdag_lab.bench import command, measure, process, ratios, speed_plot, summary
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.ladders import METHODS, is_installed, method_of, rungs
 from gflowdag_lab.bench.measure import MEASUREMENTS
-from gflowdag_lab.bench.results import Results, Row
 from gflowdag_lab.bench.samplers import SAMPLERS
+from gflowdag_lab.bench.stored_rows import Results, Row
 from gflowdag_lab.bench.tasks import KINDS, Task, plan
 from gflowdag_lab.paper.problems import linear_gaussian
 
@@ -160,7 +160,7 @@ def test_a_failed_measurement_is_a_row_with_the_last_line_of_its_message(tmp_pat
 
 
 def _instead(monkeypatch: pytest.MonkeyPatch, seconds: float = 1.0) -> list[str]:
-    """Measure nothing: every figure takes `seconds`; the list fills with what was asked for."""
+    """Measure nothing: every measure takes `seconds`; the list fills with what was asked for."""
     asked: list[str] = []
 
     def pretend(task: Task, _: Path) -> Row:
@@ -307,7 +307,7 @@ def test_a_goal_that_is_no_longer_reached_is_infinitely_worse() -> None:
     new = Results(None, ABOUT, [_quality("mc3", 10.0, error=0.3)])
     changes = list(ratios.changes(new, old))
     assert [change.times_worse for change in changes] == [math.inf, math.inf]
-    assert "not reached" in tables.markdown(tables.comparison_grid(changes, 1.5))
+    assert "not reached" in summary.markdown(summary.comparison_grid(changes, 1.5))
 
 
 def test_tables_and_figure_show_every_kind(tmp_path: Path) -> None:
@@ -320,13 +320,13 @@ def test_tables_and_figure_show_every_kind(tmp_path: Path) -> None:
         _row("mc3", "variables", first_s=4.0, work_s=1.0),
         _row("mc3", "rows", first_s=4.0, work_s=1.0, error="killed"),
     ]
-    grids = tables.grids(rows)
+    grids = summary.grids(rows)
     assert len(grids) == len(KINDS)
     stream = io.StringIO()
     for grid in grids:
-        Console(file=stream, width=200).print(tables.rich_table(grid))
-        assert tables.markdown(grid).count("\n") == len(grid.rows) + 1
+        Console(file=stream, width=200).print(summary.rich_table(grid))
+        assert summary.markdown(grid).count("\n") == len(grid.rows) + 1
     assert "–" in stream.getvalue()  # DiBS did not arrive
     assert [line[2] for line in grids[1].rows] == ["exact", "mc3", "dibs"]  # whichever was measured first
-    figure.draw(rows, tmp_path / "bench.png")
+    speed_plot.draw(rows, tmp_path / "bench.png")
     assert (tmp_path / "bench.png").stat().st_size > 10_000

@@ -13,8 +13,8 @@ import pandas as pd
 
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.data.columns import MAX_LEVELS
-from gflowdag.data.problems import checked_dataset
 from gflowdag.data.reading import STANDARD_INPUT, read_csv
+from gflowdag.data.refusals import checked_dataset
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior

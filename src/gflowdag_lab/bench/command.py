@@ -10,10 +10,10 @@ from rich.console import Console
 from gflowdag.errors import GFlowDAGError
 from gflowdag.exact import MAX_VARIABLES
 from gflowdag.runtime import atomic_write, instead
-from gflowdag_lab.bench import figure, ratios, tables
+from gflowdag_lab.bench import ratios, speed_plot, summary
 from gflowdag_lab.bench.ladders import METHODS, is_installed, require_methods
 from gflowdag_lab.bench.process import measure_apart
-from gflowdag_lab.bench.results import Results, circumstances, joined
+from gflowdag_lab.bench.stored_rows import Results, circumstances, joined
 from gflowdag_lab.bench.tasks import BASELINE, KINDS, SIZES, plan
 
 QUICK_METHODS = ("exact", "mc3", "order-mcmc", "order-gflownet")
@@ -54,7 +54,7 @@ def run_bench(
         baseline: method that the others are set beside.
         join: more files of the same machine, whose rows need not be measured either.
         compare: results of an older run.
-        tolerance: how many times worse a figure may become.
+        tolerance: how many times worse a measure may become.
         console: where tables go; None shows nothing.
     """
     chosen = require_methods(list(methods or (QUICK_METHODS if quick else METHODS)))
@@ -84,13 +84,13 @@ def run_bench(
         results.add(row)
         show.print(f"[{number}/{len(missing)}] {_line(row)}", markup=False, soft_wrap=True)
     results.save()
-    figure.draw(results.rows, out.with_suffix(".png"))
+    speed_plot.draw(results.rows, out.with_suffix(".png"))
     with atomic_write(out.with_suffix(".md")) as stream:
-        stream.write(tables.page(results, baseline))
-    for grid in tables.grids(results.rows, baseline):
+        stream.write(summary.page(results, baseline))
+    for grid in summary.grids(results.rows, baseline):
         show.print()
-        show.print(tables.rich_table(grid))
-    show.print(f"\n{tables.legend(baseline)}")
+        show.print(summary.rich_table(grid))
+    show.print(f"\n{summary.legend(baseline)}")
     return old is None or _compare(results, old, tolerance, show)
 
 
@@ -102,20 +102,20 @@ def _gathered(out: Path, join: Sequence[Path]) -> Results:
 
 def _compare(new: Results, old: Results, tolerance: float, show: Console) -> bool:
     changes = list(ratios.changes(new, old))
-    grid = tables.comparison_grid(changes, tolerance)
+    grid = summary.comparison_grid(changes, tolerance)
     same = ratios.is_same_machine(new, old)
     show.print()
     show.print("Same machine: seconds beside seconds." if same else "Another machine: beside the baselines.")
     if grid.rows:
-        show.print(tables.rich_table(grid))
+        show.print(summary.rich_table(grid))
     else:
-        show.print(f"None of {len(changes)} figures changed by more than a factor of {tolerance:g}.")
+        show.print(f"None of {len(changes)} measures changed by more than a factor of {tolerance:g}.")
     return all(change.times_worse <= tolerance for change in changes)
 
 
 def _line(row: dict) -> str:
-    figures = "  ".join(f"{name} {tables.number(value)}" for name, value in ratios.figures(row).items())
-    return f"{row['name']}  {figures}  {row.get('error', '')}".rstrip()
+    shown = "  ".join(f"{name} {summary.number(value)}" for name, value in ratios.measured(row).items())
+    return f"{row['name']}  {shown}  {row.get('error', '')}".rstrip()
 
 
 def _numbers(sizes: Sequence[int | str]) -> list[int]:

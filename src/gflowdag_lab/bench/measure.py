@@ -17,8 +17,8 @@ from gflowdag.runtime import double_precision
 from gflowdag.score import Score, make_score
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.ladders import GROWTH, method_of, rungs
-from gflowdag_lab.bench.results import Row
 from gflowdag_lab.bench.samplers import SAMPLERS
+from gflowdag_lab.bench.stored_rows import Row
 from gflowdag_lab.bench.tasks import Task
 from gflowdag_lab.paper.problems import linear_gaussian
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from gflowdag.posterior import device_name
 from gflowdag.runtime import plain
-from gflowdag_lab.bench.results import Row
+from gflowdag_lab.bench.stored_rows import Row
 from gflowdag_lab.bench.tasks import Task
 
 _ROW = "row "  # what a line of ours begins with; libraries print too

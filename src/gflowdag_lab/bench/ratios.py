@@ -6,23 +6,23 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gflowdag_lab.bench.results import MACHINE, RATE, Results, Row, is_figure
+from gflowdag_lab.bench.stored_rows import MACHINE, RATE, Results, Row, is_measure
 from gflowdag_lab.bench.tasks import BASELINE
 
 # What a kind of measurement is set beside; every other kind beside the baseline method.
 _OF_KIND = {"exact": "sumu", "scores": "plain"}
 
 
-def figures(row: Row) -> dict[str, float]:
-    """The measured figures of a row, by name."""
-    return {name: value for name, value in row.items() if is_figure(name)}
+def measured(row: Row) -> dict[str, float]:
+    """The measured measures of a row, by name."""
+    return {name: value for name, value in row.items() if is_measure(name)}
 
 
-def times_better(figure: str, value: float, other: float) -> float:
+def times_better(measure: str, value: float, other: float) -> float:
     """How many times better a value is than another: above 1 is faster, or smaller."""
     if min(value, other) <= 0:
         return math.nan
-    return value / other if figure.endswith(RATE) else other / value
+    return value / other if measure.endswith(RATE) else other / value
 
 
 class Ratio(NamedTuple):
@@ -32,25 +32,25 @@ class Ratio(NamedTuple):
     is_bound: bool  # the baseline had not arrived when it stopped: at least so many times
 
 
-def to_baseline(rows: Sequence[Row], row: Row, figure: str, baseline: str = BASELINE) -> Ratio | None:
-    """A figure beside that of the baseline at the same size; None where there is nothing to set it beside."""
+def to_baseline(rows: Sequence[Row], row: Row, measure: str, baseline: str = BASELINE) -> Ratio | None:
+    """A measure beside that of the baseline at the same size; None where there is nothing beside it."""
     subject = _OF_KIND.get(row["kind"], baseline)
     same = ("kind", "num_variables", "num_rows")
     beside = [r for r in rows if r["subject"] == subject and all(r[key] == row[key] for key in same)]
-    if not beside or figure not in row:
+    if not beside or measure not in row:
         return None
-    if figure in beside[0]:
-        return Ratio(times_better(figure, row[figure], beside[0][figure]), False)
+    if measure in beside[0]:
+        return Ratio(times_better(measure, row[measure], beside[0][measure]), False)
     if beside[0].get("rungs"):
-        return Ratio(times_better(figure, row[figure], beside[0]["rungs"][-1]["work"]), True)
+        return Ratio(times_better(measure, row[measure], beside[0]["rungs"][-1]["work"]), True)
     return None
 
 
 class Change(NamedTuple):
-    """A figure now and in an older run."""
+    """A measure now and in an older run."""
 
     name: str  # of the row
-    figure: str
+    measure: str
     before: float
     now: float  # infinite where the goal was reached before and is not now
     times_worse: float  # above 1 is slower, or larger
@@ -63,9 +63,9 @@ def is_same_machine(new: Results, old: Results) -> bool:
 
 
 def changes(new: Results, old: Results) -> Iterator[Change]:
-    """Every figure that both runs have, worst first.
+    """Every measure that both runs have, worst first.
 
-    On one machine seconds are compared with seconds. On two machines every figure is first divided by that of
+    On one machine seconds are compared with seconds. On two machines every measure is divided by that of
     the baseline of its own run, so that the machines cancel; what has no baseline is left out, and so is
     memory, which needs none.
     """
@@ -74,19 +74,19 @@ def changes(new: Results, old: Results) -> Iterator[Change]:
     found = []
     for row in new.rows:
         old_row = before.get(row["name"], {})
-        for figure, value in figures(old_row).items():
-            now = row.get(figure, math.inf)
-            if same_machine or figure.endswith("_mib"):
-                worse = math.inf if math.isinf(now) else times_better(figure, value, now)
+        for measure, value in measured(old_row).items():
+            now = row.get(measure, math.inf)
+            if same_machine or measure.endswith("_mib"):
+                worse = math.inf if math.isinf(now) else times_better(measure, value, now)
             else:
-                worse = _relative(new, old, row, old_row, figure)
+                worse = _relative(new, old, row, old_row, measure)
             if not math.isnan(worse):
-                found.append(Change(row["name"], figure, value, now, worse))
+                found.append(Change(row["name"], measure, value, now, worse))
     yield from sorted(found, key=lambda change: -change.times_worse)
 
 
-def _relative(new: Results, old: Results, row: Row, old_row: Row, figure: str) -> float:
-    now, before = to_baseline(new.rows, row, figure), to_baseline(old.rows, old_row, figure)
+def _relative(new: Results, old: Results, row: Row, old_row: Row, measure: str) -> float:
+    now, before = to_baseline(new.rows, row, measure), to_baseline(old.rows, old_row, measure)
     if now is None or before is None or now.is_bound or before.is_bound:
         return math.nan
     return before.value / now.value

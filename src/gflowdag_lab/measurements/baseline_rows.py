@@ -15,13 +15,13 @@ from gflowdag import metrics
 from gflowdag.estimators import StructureLearner
 from gflowdag.exact import reference
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row
+from gflowdag_lab.paper import problems
 from gflowdag_lab.paper.judge import misaligned
 
 QUICK_EXACT = 12  # variables up to which the exact posterior takes a second
 Learner = Callable[[int], StructureLearner]  # from the seed to an estimator
-FIGURES = ("edges", "expected_shd", "auroc", "max_error", "mean_error", "seconds")
+MEASURES = ("edges", "expected_shd", "auroc", "max_error", "mean_error", "seconds")
 
 
 def twenty(learner: Learner, options: Options) -> Iterator[Row]:
@@ -37,7 +37,7 @@ def twenty(learner: Learner, options: Options) -> Iterator[Row]:
             problem = problems.linear_gaussian(d, 100, seed, standardize=standardize)
             rows.append(row(problem, problem.truth, learner(options.seed), options))
             yield rows[-1]
-        medians = {key: float(np.median([r[key] for r in rows])) for key in FIGURES if key in rows[0]}
+        medians = {key: float(np.median([r[key] for r in rows])) for key in MEASURES if key in rows[0]}
         yield {"problem": f"median {scaling}", **medians}
 
 
@@ -54,15 +54,15 @@ def row(
 ) -> Row:
     """Recovery, fidelity where the exact posterior is at hand, trust and seconds of one fit."""
     posterior = getattr(learner, "posterior_", None) or learner.fit(problem.data).posterior_
-    figures = posterior.diagnostics()
+    measures = posterior.diagnostics()
     found: Row = {
         "problem": problem.name,
         "edges": metrics.expected_edges(posterior),
         "expected_shd": metrics.expected_shd(posterior, truth),
         "auroc": metrics.auroc(posterior, truth),
-        "verdict": figures["verdict"],
-        **{key: figures[key] for key in ("r_hat", "num_failures", "num_conflicts") if key in figures},
-        "seconds": figures["seconds"],
+        "verdict": measures["verdict"],
+        **{key: measures[key] for key in ("r_hat", "num_failures", "num_conflicts") if key in measures},
+        "seconds": measures["seconds"],
     }
     if problem.data.num_variables <= QUICK_EXACT or options.extra.get("exact") == "yes":
         table = make_score(problem.data, prior=learner.prior).dense_table()

@@ -4,7 +4,7 @@
 
 One process for each fit, so that compilation and the peak of memory are its own. A fit is run at two small
 shares of its default length and extended by a straight line. Seconds are those of the processor, so that a
-busy machine gives the same figures: run it on one core.
+busy machine gives the same numbers: run it on one core.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from gflowdag.exact import Reference, reference
 from gflowdag.gflownet import EdgeLearner, EdgeSpace, Policy
 from gflowdag.posterior import Posterior
 from gflowdag.score import Score, make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row
+from gflowdag_lab.paper import problems
 
 
 def learner(score: Score, options: Options, **settings: Any) -> EdgeLearner:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gflowdag.posterior import device_name
-from gflowdag_lab.bench.results import Results, Row, circumstances
+from gflowdag_lab.bench.stored_rows import Results, Row, circumstances
 
 __all__ = ["CASES", "Options", "Row", "case", "in_double_precision", "markdown", "run"]
 
@@ -23,7 +23,7 @@ __all__ = ["CASES", "Options", "Row", "case", "in_double_precision", "markdown",
 class Options:
     """What a case is told."""
 
-    quick: bool = False  # seconds instead of minutes: shapes and paths are tested, figures are not meant
+    quick: bool = False  # seconds instead of minutes: shapes and paths are tested, numbers mean nothing
     data: Path | None = None  # folder with the real data
     references: Path = (
         Path(__file__).parent / "references"

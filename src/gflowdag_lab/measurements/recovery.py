@@ -10,8 +10,8 @@ import numpy as np
 from gflowdag import exact, metrics
 from gflowdag.posterior import Posterior
 from gflowdag.score import Score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Row
+from gflowdag_lab.paper import problems
 
 QUICK_EXACT = 12  # variables up to which the exact posterior takes a second
 
@@ -39,8 +39,8 @@ def recovery_row(problem: problems.Problem, score: Score, posterior: Posterior) 
 def medians(rows: list[Row], scaling: str) -> Row:
     """Medians over the data sets of one scaling, `"raw"` or `"standardised"`."""
     chosen = [row for row in rows if row["problem"].endswith(scaling)]
-    figures = ("edges", "expected_shd", "auroc")
+    measures = ("edges", "expected_shd", "auroc")
     return {
         "problem": f"median {scaling}",
-        **{key: float(np.median([r[key] for r in chosen])) for key in figures},
+        **{key: float(np.median([r[key] for r in chosen])) for key in measures},
     }

@@ -28,7 +28,7 @@ def _scaling(tables: Tables) -> str:
     exact: Frame = pd.DataFrame() if fits is None else fits[fits["method"] == "exact"]
     if exact.empty:
         return said
-    figures = [
+    measures = [
         f"{scaling}: {rows['marginal_e_edges'].median():.1f} expected edges, E-SHD "
         f"{rows['marginal_e_shd'].median():.1f}, AUROC {rows['marginal_auroc'].median():.3f}"
         for scaling, rows in exact.groupby("scaling", sort=False)
@@ -36,7 +36,7 @@ def _scaling(tables: Tables) -> str:
     sets = counted(exact["seed"].nunique(), "data set")
     return (
         f"{said} Exact posterior at d = 20 ({sets}; medians): "
-        f"{'; '.join(figures)}. Hence both scalings of simulated data, and fidelity "
+        f"{'; '.join(measures)}. Hence both scalings of simulated data, and fidelity "
         "beside recovery wherever there is a reference."
     )
 
@@ -108,16 +108,16 @@ def _small_marginals(tables: Tables) -> str:
         "a small probability of an edge. In 1,000 samples a probability of 0.01 is known to a third of "
         "itself, and those far below 0.001 are never seen and tie at zero."
     )
-    figures = [
+    measures = [
         f"`{name}` {row['alignment']}: {row['auroc']:.3f} from 1,000 independent exact draws, "
         f"{row['marginal_auroc']:.3f} from the exact marginals{_unseen(row)}"
         for name in ("sachs", "sachs-interventional")
         for row in _rows(tables, name)
     ]
-    if not figures:
+    if not measures:
         return said
     return (
-        f"{said} The exact posterior, {'; '.join(figures)}. Methods that sum parent sets out (exact, Order "
+        f"{said} The exact posterior, {'; '.join(measures)}. Methods that sum parent sets out (exact, Order "
         "GFlowNet, Order MCMC) resolve them better than counts do; both columns are shown. A bootstrap of "
         "the samples does not see what they lack, so its interval need not hold the exact value."
     )

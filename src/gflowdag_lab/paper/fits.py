@@ -1,4 +1,4 @@
-"""One fit as a task: a problem, a row's estimator, a row of figures, and the posterior in a file."""
+"""One fit as a task: a problem, a row's estimator, a row of measures, and the posterior in a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gflowdag_lab.paper.study import Task
 
 NUM_SAMPLES = 1000  # graphs of every method, as in the paper
 # What a method's diagnostics may hold that is worth a column.
-_FIGURES = (
+_MEASURES = (
     "iterations",
     "ess",
     "pareto_k",
@@ -74,7 +74,7 @@ def keep(
     spec = Spec(**problem)
     posterior.save(posterior_path(folder, spec.name, method))
     details = posterior.diagnostics()
-    figures = {name: _number(details[name]) for name in _FIGURES if details.get(name) is not None}
+    measures = {name: _number(details[name]) for name in _MEASURES if details.get(name) is not None}
     return {
         "problem": spec.name,
         **{key: value for key, value in problem.items() if value is not None},
@@ -87,7 +87,7 @@ def keep(
         "log_evidence": posterior.log_evidence,
         "log_evidence_error": posterior.log_evidence_error,
         "best_log_score": None if posterior.log_scores is None else float(np.max(posterior.log_scores)),
-        **figures,
+        **measures,
         "device": device_name(),
         "commit": commit(),
         "version": __version__,

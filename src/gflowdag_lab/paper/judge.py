@@ -18,7 +18,7 @@ NUM_BOOTSTRAPS = 1000
 def recovery(posterior: Posterior, truth: pd.DataFrame | np.ndarray) -> dict[str, float]:
     """Expected edges, expected SHD and AUROC.
 
-    AUROC counts the diagonal, as the published figures do. The plain columns come from the weighted samples,
+    AUROC counts the diagonal, as the published values do. The plain columns come from the weighted samples,
     `marginal_*` from the method's best edge probabilities (exact or Rao–Blackwellised where it has them),
     `unweighted_*` from the samples without their importance weights.
 
@@ -55,7 +55,7 @@ def bootstrap_intervals(posterior: Posterior, truth: pd.DataFrame | np.ndarray) 
     weights = weights[weights.sum(axis=1) > 0]
     weights /= weights.sum(axis=1, keepdims=True)
     probabilities = (weights @ posterior.samples.reshape(n, d * d).astype(np.float64)).reshape(-1, d, d)
-    figures = {
+    measures = {
         "e_edges": probabilities.sum(axis=(1, 2)),
         "e_shd": np.array([metrics.expected_shd(p, true) for p in probabilities]),
         "auroc": np.array([metrics.auroc(p, true, diagonal=True) for p in probabilities]),
@@ -63,7 +63,7 @@ def bootstrap_intervals(posterior: Posterior, truth: pd.DataFrame | np.ndarray) 
     ends = {"low": 0.025, "high": 0.975}
     return {
         f"{name}_{end}": float(np.quantile(values, q))
-        for name, values in figures.items()
+        for name, values in measures.items()
         for end, q in ends.items()
     }
 
@@ -131,13 +131,13 @@ def random_orders(posterior: Posterior, truth: pd.DataFrame, num_orders: int = 1
     probability = posterior.edge_probabilities().to_numpy()
     orders = [rng.permutation(len(true)) for _ in range(num_orders)]
     shuffled = [true[np.ix_(order, order)] for order in orders]
-    figures = {
+    measures = {
         "e_shd": np.array([metrics.expected_shd(probability, graph) for graph in shuffled]),
         "auroc": np.array([metrics.auroc(probability, graph, diagonal=True) for graph in shuffled]),
     }
     return {
         f"{name}_{end}": float(function(values))
-        for name, values in figures.items()
+        for name, values in measures.items()
         for end, function in (("mean", np.mean), ("sd", np.std), ("min", np.min), ("max", np.max))
     }
 

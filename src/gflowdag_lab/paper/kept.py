@@ -11,7 +11,7 @@ from gflowdag_lab.paper.experiment import Tables
 from gflowdag_lab.paper.methods import METHODS
 from gflowdag_lab.paper.tables import Frame
 
-_FIDELITY = "edge_r"  # of the figures that need a reference
+_FIDELITY = "edge_r"  # of the columns that need a reference
 
 
 def updated(kept: Tables, new: Tables, keys: Mapping[str, Sequence[str]]) -> Tables:

@@ -28,7 +28,7 @@ from gflowdag_lab.paper.tables import (
 )
 
 SCALINGS = ("raw", "standardised")
-TRUTH = "truth"  # the row of the true graph among the held-out figures
+TRUTH = "truth"  # the row of the true graph among the held-out values
 _BOX = {"low": 0.05, "lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75, "high": 0.95}  # of joints
 
 

@@ -39,7 +39,7 @@ class Method(NamedTuple):
 
 _REMEDIES = "gflowdag_lab.paper.remedies:PartlyRemedied"
 _TRAINED_BRIEFLY = {"budget": 20.0, "batch_size": 32, "num_weighted": 1000, "num_witnesses": 0}
-# No witnesses: their question, what a policy never draws, is answered by the exact posterior here.
+# No held-out graphs: their question, what a policy never draws, is answered by the exact posterior here.
 # No more graphs than are returned: 10,000 of 20 variables would keep the paper's network busy for hours.
 _FEW_GRAPHS = {"num_samples": 50, "num_weighted": 50, "sampling_batch": 50, "num_witnesses": 0}
 # The presets' own numbers of iterations where a GPU does them in minutes; beyond, as much as it does then.

@@ -134,7 +134,7 @@ def shown_row(row: dict[str, Any]) -> str:
     """A fit in one line: iterations, effective sample size, error to the reference."""
     if "error" in row:
         return f"{row['task']:<44} FAILED: {row['error']}"
-    figures = {
+    measures = {
         "iterations": _shown(row.get("iterations"), "{:.0f}"),
         "ESS": _shown(row.get("ess"), "{:.3f}"),
         "r": _shown(row.get("edge_r"), "{:.4f}"),
@@ -142,7 +142,7 @@ def shown_row(row: dict[str, Any]) -> str:
         "E-SHD": _shown(row.get("e_shd"), "{:.1f}"),
         "seconds": _shown(row.get("seconds"), "{:.1f}"),
     }
-    return f"{row['task']:<44} " + "  ".join(f"{name} {value}" for name, value in figures.items())
+    return f"{row['task']:<44} " + "  ".join(f"{name} {value}" for name, value in measures.items())
 
 
 def _shown(value: Any, form: str) -> str:

@@ -15,9 +15,9 @@ from gflowdag.baselines import bcd_nets
 from gflowdag.estimators import bcd_posterior
 from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.measurements.recovery import medians, recovery_row
+from gflowdag_lab.paper import problems
 
 
 @case

@@ -9,8 +9,9 @@ import numpy as np
 
 from gflowdag.estimators import BootstrapGES, BootstrapPC
 from gflowdag.search import ges
-from gflowdag_lab.measurements import baseline_rows, problems
+from gflowdag_lab.measurements import baseline_rows
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.paper import problems
 
 
 def _number(options: Options) -> int:
@@ -34,8 +35,8 @@ def bootstrap_ges_fifty(options: Options) -> Iterator[Row]:
         learner = BootstrapGES(num_bootstraps=number, random_state=options.seed)
         rows.append(baseline_rows.row(problem, problem.truth, learner, options))
         yield rows[-1]
-    figures = ("edges", "expected_shd", "auroc", "seconds")
-    yield {"problem": "median", **{key: float(np.median([r[key] for r in rows])) for key in figures}}
+    measures = ("edges", "expected_shd", "auroc", "seconds")
+    yield {"problem": "median", **{key: float(np.median([r[key] for r in rows])) for key in measures}}
 
 
 @case

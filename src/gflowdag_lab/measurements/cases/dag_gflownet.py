@@ -35,8 +35,9 @@ from gflowdag.gflownet import (
 )
 from gflowdag.graph import all_dags, markov_blanket_features, path_features
 from gflowdag.score import Score, make_score
-from gflowdag_lab.measurements import edge_rows, problems
+from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
+from gflowdag_lab.paper import problems
 
 FEATURES = {
     "edges": lambda graphs: graphs,

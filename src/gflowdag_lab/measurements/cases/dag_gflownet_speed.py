@@ -26,8 +26,9 @@ from gflowdag.gflownet import (
 from gflowdag.gflownet import Options as Optimisation
 from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import edge_rows, problems
+from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
+from gflowdag_lab.paper import problems
 
 
 @case

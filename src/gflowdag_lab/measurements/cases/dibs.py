@@ -15,9 +15,9 @@ from gflowdag.baselines import dibs
 from gflowdag.estimators import dibs_posterior, dibs_target
 from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.measurements.recovery import medians, recovery_row
+from gflowdag_lab.paper import problems
 
 
 @case

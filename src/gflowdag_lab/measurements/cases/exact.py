@@ -14,8 +14,8 @@ from gflowdag import exact
 from gflowdag.graph import popcount
 from gflowdag.runtime import num_cores, silent
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.paper import problems
 
 T = TypeVar("T")
 

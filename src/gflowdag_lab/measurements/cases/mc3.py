@@ -16,8 +16,9 @@ from gflowdag.graph import compress, parent_masks, transitive_closure
 from gflowdag.mcmc import limits_from_constraints, make_changes, structure
 from gflowdag.runtime import double_precision
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import baseline_rows, problems
+from gflowdag_lab.measurements import baseline_rows
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.paper import problems
 
 
 @case

@@ -24,9 +24,9 @@ from gflowdag.exact import reference
 from gflowdag.gflownet import OrderLearner, OrderSpace, sample, train
 from gflowdag.orders import order_problem
 from gflowdag.score import Score, make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
 from gflowdag_lab.measurements.order_rows import peak_memory, setting
+from gflowdag_lab.paper import problems
 
 
 @case
@@ -83,13 +83,13 @@ def order_mcmc_exact(options: Options) -> Iterator[Row]:
         estimator = OrderMCMC(iterations=60 if options.quick else 1000, random_state=options.seed)
         started = time.perf_counter()
         posterior = estimator.fit(problem.data).posterior_
-        figures = posterior.diagnostics()
+        measures = posterior.diagnostics()
         yield {
             "problem": problem.name,
             "seconds": time.perf_counter() - started,
             "error": _error(posterior.edge_probabilities().to_numpy(), exact),
-            "r_hat": figures["r_hat"],
-            "effective_samples": figures["effective_samples"],
+            "r_hat": measures["r_hat"],
+            "effective_samples": measures["effective_samples"],
         }
 
 
@@ -151,18 +151,18 @@ def _against_exact(problem: problems.Problem, options: Options, *, iterations: i
         random_state=options.seed,
     )
     posterior = estimator.fit(problem.data).posterior_
-    figures = posterior.diagnostics()
+    measures = posterior.diagnostics()
     row: Row = {
         "problem": problem.name,
-        "seconds": figures["seconds"],
-        "iterations": figures["iterations"],
-        "error_raw": _error(figures["raw_edge_probabilities"], exact),
+        "seconds": measures["seconds"],
+        "iterations": measures["iterations"],
+        "error_raw": _error(measures["raw_edge_probabilities"], exact),
         "error_weighted": _error(posterior.edge_probabilities().to_numpy(), exact),
         "evidence_error": posterior.log_evidence - exact.log_evidence,
         "evidence_standard_error": posterior.log_evidence_error,
-        "ess": figures["ess"],
-        "pareto_k": figures["pareto_k"],
-        "phases": {name: round(seconds, 2) for name, seconds in figures["phases"].items()},
+        "ess": measures["ess"],
+        "pareto_k": measures["pareto_k"],
+        "phases": {name: round(seconds, 2) for name, seconds in measures["phases"].items()},
     }
     row["auroc"] = metrics.auroc(posterior, problem.truth)
     names = problem.data.names

@@ -42,9 +42,9 @@ from gflowdag.orders import (
 from gflowdag.posterior import importance_summary
 from gflowdag.runtime import write_npz
 from gflowdag.score import make_score
-from gflowdag_lab.measurements import problems
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
 from gflowdag_lab.measurements.order_rows import peak_memory, setting
+from gflowdag_lab.paper import problems
 
 _MAX_RECORDS = 150  # of each chain, for the diagnostics and for teaching
 _REFRESHED = 20  # rounds of further moves that make more orders out of the reference's
@@ -111,13 +111,13 @@ def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
         started = time.perf_counter()
         trained = train(learner(last), jax.random.key(options.seed), budget=setting(options, "budget", 45, 4))
         last = trained.params
-        figures = _evaluate(space, orders, last, reference.edges, judged, options)
+        measures = _evaluate(space, orders, last, reference.edges, judged, options)
         yield {
             **name,
             "lever": lever,
             "seconds": time.perf_counter() - started,
             "iterations": trained.iterations,
-            **figures,
+            **measures,
             "memory_gib": peak_memory(),
             "curve": _curve(trained),
         }

@@ -98,7 +98,7 @@ class _Enough(Exception):
 
 
 def training_rate(learner: Any, seconds: float) -> dict[str, float]:
-    """Iterations per second inside the compiled loop, and the figures of its last chunk."""
+    """Iterations per second inside the compiled loop, and the values of its last chunk."""
     looks: list[tuple[int, float]] = []
     found: dict[str, float] = {}
 
@@ -107,8 +107,8 @@ def training_rate(learner: Any, seconds: float) -> dict[str, float]:
         if looks[-1][1] > looks[0][1] + seconds:
             raise _Enough
 
-    def listen(done: float, total: float, /, **figures: float) -> None:
-        found.update(figures)
+    def listen(done: float, total: float, /, **values: float) -> None:
+        found.update(values)
 
     with contextlib.suppress(_Enough):
         train(learner, jax.random.key(0), iterations=10**6, progress=listen, callback=look)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gflowdag.runtime import atomic_write
 from gflowdag_lab.bench.measure import GOALS
-from gflowdag_lab.bench.results import Row
+from gflowdag_lab.bench.stored_rows import Row
 from gflowdag_lab.bench.tasks import SUBJECTS
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from gflowdag.cli.commands import load_table
-from gflowdag.data.problems import checked_dataset, table_problems
 from gflowdag.data.reading import read_csv
+from gflowdag.data.refusals import checked_dataset, table_problems
 from gflowdag.errors import DataError, GFlowDAGError
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.table import Table
 
 from gflowdag_lab.bench.ratios import Change, Ratio, to_baseline
-from gflowdag_lab.bench.results import Results, Row
+from gflowdag_lab.bench.stored_rows import Results, Row
 from gflowdag_lab.bench.tasks import BASELINE, KINDS, SUBJECTS
 
 
@@ -17,7 +17,7 @@ class _Shown(NamedTuple):
     """What a table shows of its rows."""
 
     title: str
-    figures: tuple[str, ...]
+    measures: tuple[str, ...]
     compared: tuple[str, ...]  # those that stand beside the baseline's
 
 
@@ -48,7 +48,7 @@ _HEADINGS = {
 }
 
 
-_WORDS = ("subject", "measurement", "figure")  # columns of text, not of numbers
+_WORDS = ("subject", "measurement", "measure")  # columns of text, not of numbers
 
 
 class Grid(NamedTuple):
@@ -71,7 +71,7 @@ def comparison_grid(changes: Sequence[Change], tolerance: float) -> Grid:
     lines = [
         (
             change.name,
-            _HEADINGS.get(change.figure, change.figure),
+            _HEADINGS.get(change.measure, change.measure),
             number(change.before),
             "not reached" if math.isinf(change.now) else number(change.now),
             f"{change.times_worse:.2f} × worse"
@@ -80,7 +80,7 @@ def comparison_grid(changes: Sequence[Change], tolerance: float) -> Grid:
         )
         for change in shown
     ]
-    return Grid("Changes", ("measurement", "figure", "before", "now", "change"), lines)
+    return Grid("Changes", ("measurement", "measure", "before", "now", "change"), lines)
 
 
 def rich_table(grid: Grid) -> Table:
@@ -127,15 +127,15 @@ def _grid(kind: str, rows: Sequence[Row], baseline: str) -> Grid:
     shown = _SHOWN[kind]
     more = [(name, heading) for name, heading in _MORE.items() if any(name in row for row in rows)]
     columns = ["d", "N", "subject"]
-    for figure in shown.figures:
-        columns += [_HEADINGS[figure], *(["×"] if figure in shown.compared else [])]
+    for measure in shown.measures:
+        columns += [_HEADINGS[measure], *(["×"] if measure in shown.compared else [])]
     lines = []
     for row in sorted(rows, key=_place):
         cells = [str(row["num_variables"]), f"{row['num_rows']:,}", row["subject"]]
-        for figure in shown.figures:
-            cells.append(number(row.get(figure)))
-            if figure in shown.compared:
-                cells.append(_ratio(to_baseline(rows, row, figure, baseline)))
+        for measure in shown.measures:
+            cells.append(number(row.get(measure)))
+            if measure in shown.compared:
+                cells.append(_ratio(to_baseline(rows, row, measure, baseline)))
         lines.append((*cells, *(number(row.get(name)) for name, _ in more)))
     return Grid(shown.title, (*columns, *(heading for _, heading in more)), lines)
 

@@ -16,13 +16,13 @@ from gflowdag_lab.paper.fits import commit
 
 SCHEMA = 3
 MACHINE = ("processor", "cores")  # what seconds that are set beside seconds have in common
-RATE = "_per_s"  # ending of figures of which more is better
+RATE = "_per_s"  # ending of measures of which more is better
 COSTS = ("_s", "_mib")  # of those of which less is better
 Row = dict[str, Any]
 
 
 def circumstances() -> dict[str, Any]:
-    """What figures depend on beside the code: versions, processor, cores."""
+    """What measures depend on beside the code: versions, processor, cores."""
     return {
         "version": __version__,
         "commit": commit(),
@@ -111,8 +111,8 @@ def joined(path: Path | None, parts: Sequence[Results]) -> Results:
     return whole
 
 
-def is_figure(name: str) -> bool:
-    """Whether a field of a row is a measured figure, by the ending of its name."""
+def is_measure(name: str) -> bool:
+    """Whether a field of a row is a measured measure, by the ending of its name."""
     return name.endswith((RATE, *COSTS))
 
 
@@ -123,13 +123,13 @@ def _is_row(row: Any) -> bool:
     words = (row.get(name) for name in ("name", "kind", "subject"))
     sizes = (row.get(name) for name in ("num_variables", "num_rows"))
     rungs = row.get("rungs", [])
-    figures = [value for name, value in row.items() if is_figure(name) or name == "best_error"]
+    measures = [value for name, value in row.items() if is_measure(name) or name == "best_error"]
     for rung in rungs:
-        figures += [rung.get(name) for name in ("work", "error")] if isinstance(rung, dict) else [None]
+        measures += [rung.get(name) for name in ("work", "error")] if isinstance(rung, dict) else [None]
     return (
         all(isinstance(word, str) for word in words)
         and all(type(size) is int for size in sizes)
-        and all(type(value) in (int, float) and math.isfinite(value) for value in figures)
+        and all(type(value) in (int, float) and math.isfinite(value) for value in measures)
     )
 
 
