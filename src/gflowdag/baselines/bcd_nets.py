@@ -24,6 +24,7 @@ import optax
 from jax import Array
 
 from gflowdag.baselines.permutations import log_bethe_permanent, sample_permutation
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 
 
@@ -167,7 +168,13 @@ def horseshoe_scale(num_variables: int, num_rows: Array | np.ndarray, degree: fl
 
 
 def run(
-    keys: Array, data: Moments, config: Config, *, chunk: int = 500, progress: Progress = silent
+    keys: Array,
+    data: Moments,
+    config: Config,
+    *,
+    chunk: int = 500,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+    progress: Progress = silent,
 ) -> tuple[Params, np.ndarray]:
     """Fit one or several data sets at once.
 
@@ -176,6 +183,7 @@ def run(
         data: every leaf with a leading axis of the s data sets.
         config: settings.
         chunk: steps between two reports of progress.
+        deadline: ends the fit early, after a chunk.
         progress: listener; hears the mean lower bound of the chunk, averaged over data sets.
 
     Returns:
@@ -189,6 +197,8 @@ def run(
         state, total = _advance(state, data, count, config)
         bounds.append(np.asarray(total) / count)
         progress(done + count, config.num_steps, elbo=float(bounds[-1].mean()))
+        if deadline.has_passed:
+            break
     return state.params, np.array(bounds)
 
 

@@ -10,13 +10,14 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gflowdag.errors import MissingExtraError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.equivalence import extend_pdag, random_member
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 
 Search = Callable[[np.ndarray], np.ndarray]
@@ -44,6 +45,7 @@ def run(
     num_bootstraps: int,
     seed: int,
     n_jobs: int | None = None,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
     progress: Progress = silent,
 ) -> Resampled:
     """Search on `num_bootstraps` resampled data sets, in parallel processes of one thread each.
@@ -54,6 +56,7 @@ def run(
         num_bootstraps: number of resampled data sets.
         seed: the same seed gives the same data sets, whatever the number of processes.
         n_jobs: number of processes as joblib counts them; None is one for each core.
+        deadline: ends the run early, once there is a graph.
         progress: told about the data sets done.
     """
     import joblib
@@ -62,11 +65,14 @@ def run(
     # Loky starts fresh interpreters: forked children of a process that ran numba or JAX can die or hang.
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = joblib.Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")
-        outcomes = parallel(joblib.delayed(_search_resampled)(search, values, child) for child in seeds)
+        outcomes: Any = parallel(joblib.delayed(_search_resampled)(search, values, child) for child in seeds)
         graphs, failures = [], []
         for done, outcome in enumerate(outcomes, start=1):
             (failures if isinstance(outcome, str) else graphs).append(outcome)
             progress(done, num_bootstraps, failures=len(failures))
+            if deadline.has_passed and graphs:
+                outcomes.close()
+                break
     d = values.shape[1]
     return Resampled(np.array(graphs, dtype=bool).reshape(-1, d, d), tuple(failures))
 

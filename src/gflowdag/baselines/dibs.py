@@ -24,6 +24,7 @@ from jax import Array
 
 from gflowdag.baselines.graph_score import GraphScore
 from gflowdag.baselines.svgd import stein_direction
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 
 
@@ -153,8 +154,14 @@ def particle_graphs(latents: np.ndarray, required: np.ndarray, forbidden: np.nda
 
 
 def run(
-    keys: Array, targets: Target, config: Config, *, chunk: int = 100, progress: Progress = silent
-) -> np.ndarray:
+    keys: Array,
+    targets: Target,
+    config: Config,
+    *,
+    chunk: int = 100,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+    progress: Progress = silent,
+) -> tuple[np.ndarray, int]:
     """Infer one or several posteriors at once.
 
     Args:
@@ -162,18 +169,22 @@ def run(
         targets: every leaf with a leading axis of the s data sets.
         config: settings.
         chunk: steps between two reports of progress.
+        deadline: ends the run early, after a chunk.
         progress: listener.
 
     Returns:
-        Latents of the particles, float32 [s, m, 2, d, k]; see `particle_graphs`.
+        Latents of the particles, float32 [s, m, 2, d, k]; see `particle_graphs`. And the steps taken.
     """
     num_variables = targets.required.shape[-1]
     state = jax.vmap(lambda key: init(key, num_variables, config))(keys)
-    for done in range(0, config.num_steps, chunk):
-        state = _advance(state, targets, min(chunk, config.num_steps - done), config)
+    done = 0
+    while done < config.num_steps and not (done and deadline.has_passed):
+        count = min(chunk, config.num_steps - done)
+        state = _advance(state, targets, count, config)
         state.step.block_until_ready()
-        progress(min(done + chunk, config.num_steps), config.num_steps)
-    return np.asarray(state.latents)
+        done += count
+        progress(done, config.num_steps)
+    return np.asarray(state.latents), done
 
 
 @partial(jax.jit, static_argnames=("config",), donate_argnums=0)

@@ -8,6 +8,7 @@ its split-or-merge move, which in version 0.1.2 draws the nodes to split off wit
 from __future__ import annotations
 
 import importlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from types import ModuleType
@@ -16,11 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gflowdag.errors import GFlowDAGError, MissingExtraError
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score import Score
 
 # sumu stops the process at −inf. A forbidden set this improbable is never drawn, and leaves room in float64.
 IMPOSSIBLE = -1e8
+_FEWEST_RECORDS = 4  # of a run; with fewer, nothing can be said about convergence
 TOLERANCE = 2.0**-32  # of sumu's subtractions before it falls back to enumeration
 
 
@@ -40,6 +43,8 @@ class Run(NamedTuple):
 
     graphs: np.ndarray  # bool [m, d, d], rows are sources
     log_scores: np.ndarray  # float64 [m], as the sampler weighed them
+    share_done: float = 1.0  # of the planned steps
+    is_burnt_in: bool = True  # whether all of these graphs come after the burn-in
 
 
 def import_sumu(module: str) -> ModuleType:
@@ -140,23 +145,24 @@ def _num_splits_and_merges(parts: Sequence[set[int]]) -> int:
     return len(parts) - 1 + sum(2 ** len(part) - 2 for part in parts)
 
 
-def sample(score: Score, options: Options, seed: int) -> Run:
+def sample(score: Score, options: Options, seed: int, seconds: float | None = None) -> Run:
     """One run: candidate parents, partition chains, then one DAG for each recorded partition.
 
     Args:
         score: the score to sample from.
         options: how to walk.
         seed: of NumPy's global generator, which sumu draws from; it is left as it was found.
+        seconds: that it may take.
     """
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:
-        return _sample(score, options)
+        return _sample(score, options, Deadline.after(seconds))
     finally:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _sample(score: Score, options: Options) -> Run:
+def _sample(score: Score, options: Options, deadline: Deadline) -> Run:
     gadget, mcmc = import_sumu("gadget"), import_sumu("mcmc")
     local, d = LocalScores(score), score.num_variables
     size = min(options.num_candidates, d - 1)
@@ -177,17 +183,25 @@ def _sample(score: Score, options: Options) -> Run:
         each._moves = [split_or_merge, import_sumu("mcmc_moves").R_swap_any]
     chain = mcmc.MC3(chains) if len(chains) > 1 else chains[0]
 
-    partitions = []
+    partitions, warm_up, done = [], deque(maxlen=_FEWEST_RECORDS), 0
     for step in range(options.burn_in + options.num_steps):
         with np.errstate(over="ignore"):  # of the ratio, on the way out of an impossible partition
             partition, log_weight = chain.sample()
-        if step >= options.burn_in and (step - options.burn_in) % options.thinning == 0:
+        done += 1
+        if step < options.burn_in:
+            if log_weight >= IMPOSSIBLE / 2:
+                warm_up.append(partition)
+        elif (step - options.burn_in) % options.thinning == 0:
             if log_weight < IMPOSSIBLE / 2:
                 raise GFlowDAGError(
                     f"no order of the nodes that the knowledge allows was found in {step:,} steps: raise "
                     "burn_in, or use OrderMCMC, whose chains start at one"
                 )
             partitions.append(partition)
+        if deadline.has_passed and len(partitions) + len(warm_up) >= _FEWEST_RECORDS:
+            break
+    is_burnt_in = len(partitions) >= _FEWEST_RECORDS or done == options.burn_in + options.num_steps
+    partitions = partitions if is_burnt_in else [*warm_up, *partitions][-_FEWEST_RECORDS:]
 
     graphs, log_scores = np.zeros((len(partitions), d, d), bool), np.zeros(len(partitions))
     draw = gadget.DAGR(target, candidates, tolerance=TOLERANCE)
@@ -204,7 +218,7 @@ def _sample(score: Score, options: Options) -> Run:
                 ) from error
             graphs[index, list(family[1]) if len(family) > 1 else [], node] = True
             log_scores[index] += log_score
-    return Run(graphs, log_scores)
+    return Run(graphs, log_scores, done / (options.burn_in + options.num_steps), is_burnt_in)
 
 
 def _of_possible_sets(total: Callable[..., float]) -> Callable[..., float]:
@@ -227,6 +241,7 @@ def run(
     num_runs: int,
     seed: int,
     n_jobs: int | None = None,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
     progress: Progress = silent,
 ) -> list[Run]:
     """Independent runs, in parallel processes of one thread each.
@@ -237,16 +252,20 @@ def run(
         num_runs: number of runs.
         seed: the same seed gives the same samples, whatever the number of processes.
         n_jobs: number of processes as joblib counts them; None is one for each core.
+        deadline: ends all runs early. Where the processes are fewer than the runs, each gets its share.
         progress: told about the runs done.
     """
     import joblib
 
     import_sumu("gadget")  # say here, not in the workers, that it is missing
     seeds = np.random.SeedSequence(seed).generate_state(num_runs)
+    workers = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    rounds = -(-num_runs // workers)  # of runs, one after another
+    seconds = deadline.seconds_left / rounds if deadline.is_set else None
     runs = []
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = joblib.Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")
-        for done in parallel(joblib.delayed(sample)(score, options, int(child)) for child in seeds):
+        for done in parallel(joblib.delayed(sample)(score, options, int(child), seconds) for child in seeds):
             runs.append(done)
             progress(len(runs), num_runs)
     return runs

@@ -116,9 +116,7 @@ def fit(
     truth: Truth = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
     seed: Seed = 0,
-    budget: Annotated[
-        str | None, typer.Option(help="Time to train: 90s, 10m, 1h. Preparation and sampling come on top.")
-    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Time that the fit may take: 90s, 10m, 1h.")] = None,
     iterations: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
     ] = None,

@@ -72,8 +72,8 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
     console.print(
         "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
-        "a GPU trains faster. --budget sets an end to the training of auto, order-gflownet and dag-gflownet; "
-        "what comes before and after it takes its time on top.\n"
+        "a GPU trains faster. --budget sets an end to any of them; the exact posterior is refused "
+        "where it would take longer.\n"
         f"gflowdag fit starts with {first}; --method chooses another.",
         style="dim",
     )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from gflowdag.estimators.base import StructureLearner, TrainedLearner
-from gflowdag.estimators.exact import ExactPosterior
+from gflowdag.estimators.exact import ExactPosterior, seconds_of_exact
 from gflowdag.estimators.method import Method
 from gflowdag.posterior.importance import MAXIMAL_PARETO_K
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices
+from gflowdag.runtime.messages import duration
 from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 
 Learner = TypeVar("Learner", bound=StructureLearner)
 
 HANDOVER_ESS = 0.05  # an order GFlowNet below this effective sample size hands over to order MCMC
+_SHARE_OF_FIRST = 0.6  # of a budget for the order GFlowNet; the chains have the rest if they are needed
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -35,7 +38,8 @@ class AutoPosterior(TrainedLearner):
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
         iterations: training steps, where something is trained.
-        budget: seconds of training instead; what comes before and after it is not counted.
+        budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
+            two ends it.
         devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
@@ -58,14 +62,17 @@ class AutoPosterior(TrainedLearner):
             count_devices(self.devices)  # a mistake is told, also where one device will do
         exact = self._with_my_parameters(ExactPosterior)
         d = score.num_variables
-        if d <= exact.max_variables:
+        seconds = seconds_of_exact(self._data) if d <= exact.max_variables else math.inf
+        if seconds <= self._deadline.seconds_left:
             reason = f"{d} variables are within reach of the exact posterior"
             return _chosen(exact._infer(score, seed, progress), reason)
 
         from gflowdag.estimators.order_gflownet import OrderGFlowNet
         from gflowdag.estimators.order_mcmc import OrderMCMC
 
-        learnt = self._with_my_parameters(OrderGFlowNet)._infer(score, seed, progress)
+        learner = self._with_my_parameters(OrderGFlowNet)
+        learner._deadline = self._deadline.share(_SHARE_OF_FIRST)
+        learnt = learner._infer(score, seed, progress)
         ess, k = learnt.diagnosis.ess, learnt.diagnosis.pareto_k
         assert ess is not None
         assert k is not None
@@ -77,7 +84,9 @@ class AutoPosterior(TrainedLearner):
         elif learnt.diagnosis.verdict == "not converged":
             reason = "the order GFlowNet has not converged, whatever its weights say"
         else:
-            return _chosen(learnt, f"{d} variables are too many for the exact posterior")
+            why = "variables are too many for the exact posterior"
+            why += f" within {duration(self.budget)}" if self.budget and seconds < math.inf else ""
+            return _chosen(learnt, f"{d} {why}")
         chains = self._with_my_parameters(OrderMCMC, but=("iterations",))  # those of training
         begin_phase(progress, chains.method)
         return _chosen(chains._infer(score, seed, progress), reason)
@@ -85,7 +94,7 @@ class AutoPosterior(TrainedLearner):
     def _with_my_parameters(self, estimator: type[Learner], but: Sequence[str] = ()) -> Learner:
         known = set(estimator._get_param_names()) - set(but)
         chosen = estimator(**{name: value for name, value in self.get_params().items() if name in known})
-        chosen._data = self._data
+        chosen._data, chosen._deadline = self._data, self._deadline
         return chosen
 
 

@@ -17,11 +17,17 @@ from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.estimators.method import DISCRETE, INTERVENTIONS, KNOWN_EDGES, MAX_PARENTS, Method, Problem
 from gflowdag.estimators.parameters import check_parameters, positive, whole
 from gflowdag.estimators.registry import estimator_classes
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.deadline import Deadline
+from gflowdag.runtime.messages import duration
 from gflowdag.runtime.precision import double_precision
+from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
 from gflowdag.score import Score, make_score
 
+_SHARE_OF_SAMPLING = 0.2  # of a budget is kept for drawing and weighing the samples
+_LEAST_TRAINING = 0.1  # seconds, however little is left
 _REMEDIES = {  # about data and knowledge that a method cannot use
     DISCRETE: "needs continuous columns: make them continuous",
     INTERVENTIONS: "cannot use interventional data: drop the intervened rows",
@@ -44,6 +50,8 @@ class StructureLearner(BaseEstimator):
         num_samples: number of graphs to return.
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
+        budget: seconds that `fit` may take. What has begun is finished: a step of the chains, one of the
+            resampled searches, the table of local scores.
     """
 
     record: ClassVar[Method]
@@ -56,6 +64,9 @@ class StructureLearner(BaseEstimator):
     num_samples: int = whole(1000)
     random_state: int | np.random.Generator | None = None
     verbose: bool = False
+    budget: float | None = positive(None)
+
+    _deadline = Deadline()  # of the fit that is running
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -72,6 +83,7 @@ class StructureLearner(BaseEstimator):
             interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         """
         check_parameters(self)
+        self._deadline = Deadline.after(self.budget)
         if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
             raise KnowledgeError(
                 f"knowledge must be a Knowledge object, not {type(self.knowledge).__name__}: "
@@ -93,6 +105,8 @@ class StructureLearner(BaseEstimator):
             interventional=True if data.intervened is not None else None,
             knowledge=True if score.constraints.rules_out_graphs else None,
             uses_prior=None if self.record.uses_prior else False,
+            share_done=None if self.budget is None else posterior.diagnosis.share_done,
+            explanation=_explained(posterior.diagnosis, self.budget),
         )
         self.score_ = score
         self.n_features_in_ = data.num_variables
@@ -133,17 +147,31 @@ class TrainedLearner(StructureLearner):
 
     Args:
         iterations: training steps.
-        budget: seconds of training instead; given with `iterations`, the first of the two ends it.
         devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
     """
 
     iterations: int | None = whole(None)
-    budget: float | None = positive(None)
     devices: int | str | None = None
     folder: str | Path | None = None
     resume: bool = False
+
+    def _seconds_to_train(self) -> float | None:
+        """What the budget leaves for training, with time to draw the samples set aside; None without one."""
+        if self.budget is None:
+            return None
+        left = (1 - _SHARE_OF_SAMPLING) * self._deadline.seconds_left
+        return float(agreed(max(left, _LEAST_TRAINING)))
+
+
+def _explained(diagnosis: Diagnostics, budget: float | None) -> str:
+    """The explanation, with a sentence on the work that the budget left undone."""
+    done = diagnosis.share_done
+    if budget is None or done is None or done >= 1:
+        return diagnosis.explanation
+    ended = f" The budget of {duration(budget)} ended it after {done:.0%} of the planned work."
+    return diagnosis.explanation + ended
 
 
 def _alternatives(problem: Problem) -> str:

@@ -79,11 +79,21 @@ class BCDNets(StructureLearner):
         )
         data = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], bcd_nets.moments(self._data.values))
         fit_key, sample_key = jax.random.split(jax.random.key(seed))
-        params, bounds = bcd_nets.run(fit_key[None], data, config, progress=progress)
+        chunk = 50 if self._deadline.is_set else 500
+        params, bounds = bcd_nets.run(
+            fit_key[None],
+            data,
+            config,
+            chunk=chunk,
+            deadline=self._deadline.share(0.9),
+            progress=progress,
+        )
         (weights,) = bcd_nets.sample_weights(
             sample_key[None], params, config, score.num_variables, self.num_samples
         )
-        return bcd_posterior(score, np.asarray(weights), bounds[:, 0], self.threshold)
+        posterior = bcd_posterior(score, np.asarray(weights), bounds[:, 0], self.threshold)
+        done = min(len(bounds) * chunk, self.num_steps) / self.num_steps
+        return posterior.with_diagnostics(share_done=done)
 
 
 def bcd_posterior(score: Score, weights: np.ndarray, bounds: np.ndarray, threshold: float) -> Posterior:

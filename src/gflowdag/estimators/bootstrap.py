@@ -38,6 +38,7 @@ class _Bootstrap(StructureLearner):
             num_bootstraps=self.num_bootstraps,
             seed=seed,
             n_jobs=self.n_jobs,
+            deadline=self._deadline.share(0.9),
             progress=progress,
         )
         if not len(found.graphs):
@@ -71,13 +72,14 @@ class _Bootstrap(StructureLearner):
         )
 
     def _account(self, found: bootstrap.Resampled, num_forced: int, num_crowded: int) -> Diagnostics:
+        searched = len(found.graphs) + len(found.failures)
         sentences = [
             "The bootstrap measures how stable the search is under resampling; it is no posterior, and uses "
             "neither the score nor the structure prior."
         ]
         if found.failures:
             sentences.append(
-                f"The search failed on {len(found.failures)} of {self.num_bootstraps} data sets (left out)."
+                f"The search failed on {len(found.failures)} of {searched} data sets (left out)."
             )
         if num_forced:
             sentences.append(
@@ -86,13 +88,14 @@ class _Bootstrap(StructureLearner):
         if num_crowded:
             sentences.append(f"{num_crowded} sampled graphs exceeded max_parents and are left out.")
         counts = {
-            "num_bootstraps": self.num_bootstraps,
+            "num_bootstraps": searched,
             "num_failures": len(found.failures),
             "failures": sorted(set(found.failures))[:10],
             "num_conflicts": num_forced,
             "num_exceeding_max_parents": num_crowded,
         }
-        return Diagnostics("unverified", " ".join(sentences), extra=counts)
+        done = searched / self.num_bootstraps
+        return Diagnostics("unverified", " ".join(sentences), share_done=done, extra=counts)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

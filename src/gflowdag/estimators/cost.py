@@ -14,7 +14,8 @@ import numpy as np
 
 from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.registry import estimator_classes
-from gflowdag.exact.size import MAX_VARIABLES, duration, memory
+from gflowdag.exact.size import MAX_VARIABLES, memory
+from gflowdag.runtime.messages import duration
 
 _PROCESS = 500 << 20  # bytes of Python with JAX and numba loaded, which every fit needs
 NO = "no: "  # begins the answer of a method that refuses the table
@@ -47,7 +48,7 @@ def estimate_costs(
     return [_row(kind.record, problem, num_rows) for kind in estimator_classes()]
 
 
-def estimated_seconds(method: Method, problem: Problem, num_rows: int) -> float | None:
+def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
     """Rough time of a fit with default settings; None if the method was never measured."""
     if method.seconds is None:
         return None
@@ -60,7 +61,7 @@ def _row(method: Method, problem: Problem, num_rows: int) -> dict[str, Any]:
     reason = method.refusal(problem)
     seconds, num_bytes = None, None
     if reason is None or method.name == "exact":
-        seconds = estimated_seconds(method, problem, num_rows)
+        seconds = seconds_of(method, problem, num_rows)
         if method.num_bytes is not None:
             num_bytes = _PROCESS + round(method.num_bytes(problem.num_variables))
     promise = f"{method.answer}; extra [{method.extra}]" if method.extra else method.answer

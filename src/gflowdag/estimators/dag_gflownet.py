@@ -38,6 +38,7 @@ from gflowdag.runtime.devices import count_devices, data_parallel
 from gflowdag.runtime.progress import Progress, begin_phase, silent
 from gflowdag.score import Score
 
+_SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that the preset `chains` learns from
 _NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
 PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
 
@@ -88,7 +89,8 @@ class DAGGFlowNet(TrainedLearner):
         preset: `"fast"` (default), `"paper"`, the network and recipe of the paper, or `"chains"`, maximum
             likelihood on the graphs of Markov chains over orders, for more than a dozen variables.
         iterations: training steps; by default those of the preset.
-        budget: seconds of training instead; given with `iterations`, the first of the two ends it.
+        budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
+            two ends it.
         objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
             one of `paper`).
         batch_size: trajectories (`fast`), transitions (`paper`) or states (`chains`) in a training step.
@@ -146,7 +148,7 @@ class DAGGFlowNet(TrainedLearner):
                 learner,
                 train_key,
                 iterations=self.iterations if self.budget is not None else preset.iterations,
-                budget=self.budget,
+                budget=self._seconds_to_train(),
                 options=preset.options,
                 folder=self.folder,
                 resume=self.resume,
@@ -233,6 +235,7 @@ class DAGGFlowNet(TrainedLearner):
             _NUM_TAUGHT,
             num_chains=self.num_chains,
             iterations=self.chain_steps,
+            deadline=self._deadline.share(_SHARE_OF_CHAINS),
             progress=progress,
         )
         return EdgeCloning(

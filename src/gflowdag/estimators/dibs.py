@@ -79,8 +79,17 @@ class DiBS(StructureLearner):
             num_graphs=self.num_graphs,
         )
         batched = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], target)
-        (latents,) = dibs.run(jax.random.key(seed)[None], batched, config, progress=progress)
-        return dibs_posterior(score, latents, self.weighting, self.num_samples, np.random.default_rng(seed))
+        (latents,), done = dibs.run(
+            jax.random.key(seed)[None],
+            batched,
+            config,
+            chunk=10 if self._deadline.is_set else 100,
+            deadline=self._deadline.share(0.9),
+            progress=progress,
+        )
+        rng = np.random.default_rng(seed)
+        posterior = dibs_posterior(score, latents, self.weighting, self.num_samples, rng)
+        return posterior.with_diagnostics(share_done=done / self.num_steps)
 
 
 def dibs_target(score: Score) -> dibs.Target:
@@ -108,7 +117,9 @@ def dibs_posterior(
     particles = dibs.particle_graphs(latents, np.asarray(target.required), np.asarray(target.forbidden))
     acyclic = is_acyclic(particles)
     if not acyclic.any():
-        raise TrainingError("every DiBS particle ended in a cyclic graph: raise num_steps or cycle_cost")
+        raise TrainingError(
+            "every DiBS particle ended in a cyclic graph: raise num_steps, cycle_cost or the budget"
+        )
     graphs, counts = _distinct(particles[acyclic])
     log_scores = score.log_score(graphs)
     allowed = np.isfinite(log_scores)

@@ -8,14 +8,16 @@ import numpy as np
 
 from gflowdag import exact
 from gflowdag.data import Dataset
+from gflowdag.errors import TooLargeError
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.method import Method
+from gflowdag.estimators.cost import seconds_of
+from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.parameters import whole
 from gflowdag.exact.size import estimated_bytes, estimated_seconds
 from gflowdag.graph.bits import compress, parent_masks
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import counted, duration
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
@@ -55,6 +57,12 @@ class ExactPosterior(StructureLearner):
     def _check(self, data: Dataset) -> None:
         super()._check(data)
         exact.check_size(data.num_variables, self.max_variables)
+        seconds = seconds_of_exact(data)
+        if self.budget is not None and seconds > self.budget:
+            raise TooLargeError(
+                f"the exact posterior of this table takes about {duration(seconds)}, more than the budget of "
+                f"{duration(self.budget)}: give it more, or use auto or order-mcmc, which end with the budget"
+            )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         d = score.num_variables
@@ -81,3 +89,8 @@ class ExactPosterior(StructureLearner):
                 extra={"rounding": answer.discrepancy},
             ),
         )
+
+
+def seconds_of_exact(data: Dataset) -> float:
+    """Rough time that the exact posterior of a table takes."""
+    return seconds_of(ExactPosterior.record, Problem.of(data), data.num_rows) or 0.0

@@ -31,6 +31,7 @@ def fit(
     num_samples: int = 1000,
     random_state: int | np.random.Generator | None = 0,
     verbose: bool = False,
+    budget: float | None = None,
     **options: Unpack[FitOptions],
 ) -> Posterior:
     """The posterior over the graphs that could have produced the table `X`.
@@ -46,6 +47,7 @@ def fit(
         num_samples: number of graphs to return.
         random_state: seed.
         verbose: show progress.
+        budget: seconds that the whole call may take; what has begun is finished (a step of the chains, say).
         **options: how the table is read (`kinds`, `missing`, `discretize`, `bins`, `transform`, `max_levels`,
             `intervention_base`; see `Dataset.from_frame`), and further parameters of the method's estimator.
     """
@@ -64,6 +66,7 @@ def fit(
         num_samples=num_samples,
         random_state=random_state,
         verbose=verbose,
+        budget=budget,
         **own,  # pyright: ignore[reportArgumentType] (checked above)
     )
     if reading:

@@ -9,7 +9,7 @@ import numpy as np
 from gflowdag.baselines import gadget
 from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import chain_verdict
+from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import whole
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -79,11 +79,22 @@ class Gadget(StructureLearner):
             self.thinning,
         )
         runs = gadget.run(
-            score, options, num_runs=self.num_runs, seed=seed, n_jobs=self.n_jobs, progress=progress
+            score,
+            options,
+            num_runs=self.num_runs,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            deadline=self._deadline.share(SHARE_OF_CHAINS),
+            progress=progress,
         )
-        graphs = np.stack([run.graphs for run in runs])  # [runs, draws, d, d]
-        log_scores = np.stack([run.log_scores for run in runs])
-        diagnostics, edge_ess = chain_verdict(graphs, log_scores)
+        fewest = min(len(run.graphs) for run in runs)  # a budget may stop them at different steps
+        graphs = np.stack([run.graphs[-fewest:] for run in runs])  # [runs, draws, d, d]
+        log_scores = np.stack([run.log_scores[-fewest:] for run in runs])
+        is_burnt_in = all(run.is_burnt_in for run in runs)
+        diagnostics, edge_ess = chain_verdict(graphs, log_scores, is_burnt_in=is_burnt_in)
+        done = float(np.mean([run.share_done for run in runs]))
+        steps = round(done * (self.burn_in + self.num_steps))
+        diagnostics = replace(diagnostics, share_done=done, iterations=steps)
         d = score.num_variables
         return self._posterior(score, graphs.reshape(-1, d, d), diagnostics, edge_ess, seed)
 
@@ -120,7 +131,6 @@ class Gadget(StructureLearner):
                 diagnostics,
                 verdict=verdict if legal.all() else "not converged",
                 explanation=explanation,
-                iterations=self.burn_in + self.num_steps,
                 edge_errors=np.sqrt(marginals * (1 - marginals) / edge_ess),
                 extra={
                     "sampled_prior": type(score.prior).__name__,

@@ -8,7 +8,7 @@ import numpy as np
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import chain_verdict
+from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import whole
 from gflowdag.posterior.posterior import Posterior
@@ -74,10 +74,11 @@ class MC3(StructureLearner):
             burn_in=self.burn_in,
             num_steps=self.num_steps,
             thinning=self.thinning,
+            deadline=self._deadline.share(SHARE_OF_CHAINS),
             progress=progress,
         )
         graphs, log_scores = chains.graphs().swapaxes(0, 1), chains.log_scores.T  # [C, T, ...]
-        diagnostics, edge_ess = chain_verdict(graphs, log_scores)
+        diagnostics, edge_ess = chain_verdict(graphs, log_scores, is_burnt_in=chains.is_burnt_in)
         d = score.num_variables
         graphs, log_scores = graphs.reshape(-1, d, d), log_scores.ravel()
         kept = np.random.default_rng(seed).choice(
@@ -94,7 +95,8 @@ class MC3(StructureLearner):
             diagnosis=replace(
                 diagnostics,
                 acceptance=chains.acceptance(),
-                iterations=self.burn_in + self.num_steps,
+                iterations=round(chains.share_done * (self.burn_in + self.num_steps)),
+                share_done=chains.share_done,
                 edge_errors=np.sqrt(marginals * (1 - marginals) / edge_ess),
                 extra={"num_chains": num_chains},
             ),

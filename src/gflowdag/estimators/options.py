@@ -27,7 +27,6 @@ class MethodOptions(TypedDict, total=False):
 
     # methods that train a network
     iterations: int | None
-    budget: float | None
     devices: int | str | None
     folder: str | Path | None
     resume: bool

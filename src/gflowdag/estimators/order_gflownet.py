@@ -36,9 +36,15 @@ from gflowdag.score import Score
 
 _NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
 _SAMPLING_BATCH = 1024
+_SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that the network learns from
 _CHAIN_RECORDS = 100  # orders kept from each chain
 _REFRESHED = 20  # further orders that reversals make out of each of them
 _UNTRAINED_EVERY = 8  # one order in eight is drawn from the untrained policy, where that is any good
+
+_UNTESTED = (
+    "The budget stopped the Markov chains that the network learns from and is tested on in their burn-in: "
+    "give more time, or use another method."
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -58,7 +64,8 @@ class OrderGFlowNet(TrainedLearner):
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
         iterations: training steps; 1000 if neither this nor `budget` is given.
-        budget: seconds of training instead; given with `iterations`, the first of the two ends it.
+        budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
+            two ends it.
         num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
         batch_size: orders in a training step.
         width: of the network's layers.
@@ -106,7 +113,7 @@ class OrderGFlowNet(TrainedLearner):
         space = order_space(score, problem)
         phases.done("labels and potential")
         chain_key, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
-        taught, witnesses = self._chains(problem, chain_key, progress)
+        taught, witnesses, is_burnt_in = self._chains(problem, chain_key, progress)
         learner = self._learner(space, taught)
         phases.done("chains")
         begin_phase(progress, "training")
@@ -115,7 +122,7 @@ class OrderGFlowNet(TrainedLearner):
                 learner,
                 train_key,
                 iterations=1000 if self.iterations is None and self.budget is None else self.iterations,
-                budget=self.budget,
+                budget=self._seconds_to_train(),
                 options=Options(learning_rate=self.learning_rate),
                 folder=self.folder,
                 resume=self.resume,
@@ -155,15 +162,20 @@ class OrderGFlowNet(TrainedLearner):
             witnesses=_log_weights(space, trained.params, witnesses),
         )
         phases.done("graphs and marginals")
+        if not is_burnt_in:  # what the policy was tested on is not of the posterior
+            posterior = posterior.with_diagnostics(verdict="not converged", explanation=_UNTESTED)
         return posterior.with_diagnostics(iterations=trained.iterations, phases=phases.seconds)
 
     def _chains(
         self, problem: OrderProblem, key: jax.Array, progress: Progress
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Orders of Markov chains to learn from and to be tested on, int32 [·, d]; none for dense tables."""
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Orders of Markov chains to learn from and to be tested on, int32 [·, d]; none for dense tables.
+
+        And whether they are past their burn-in.
+        """
         d = problem.table.num_variables
         if problem.is_dense:
-            return np.zeros((0, d), np.int32), np.zeros((0, d), np.int32)
+            return np.zeros((0, d), np.int32), np.zeros((0, d), np.int32), True
         begin_phase(progress, "chains")
         chains = order_chains.sample(
             problem,
@@ -173,12 +185,13 @@ class OrderGFlowNet(TrainedLearner):
             burn_in=_CHAIN_RECORDS // 2,
             thinning=max(1, round(self.chain_steps / (1.5 * _CHAIN_RECORDS))),
             ladder=order_chains.geometric_ladder(TEMPERATURES),
+            deadline=self._deadline.share(_SHARE_OF_CHAINS),
             progress=progress,
         )
         kept_back, taught = np.split(chains.orders.astype(np.int32), [self.num_chains // 4])
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         taught = order_chains.refreshed(problem, taught.reshape(-1, d), rng, rounds=_REFRESHED)
-        return taught, kept_back.reshape(-1, d)
+        return taught, kept_back.reshape(-1, d), chains.is_burnt_in
 
     def _learner(self, space: OrderSpace, taught: np.ndarray) -> OrderLearner | OrderMatching:
         """Learning alone where the potential is good; else from the orders of Markov chains."""

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import chain_verdict
+from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import share, whole
@@ -81,12 +81,13 @@ class OrderMCMC(StructureLearner):
             num_records=self.num_records,
             burn_in=self.num_records // 2,
             thinning=max(1, round(self.iterations / (1.5 * self.num_records))),
+            deadline=self._deadline.share(SHARE_OF_CHAINS),
             progress=progress,
         )
         flat = chains.orders.reshape(-1, score.num_variables)
         edges = edge_probabilities_of_orders(problem, flat)
         edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
-        diagnostics, errors = mixing(edges, chains.log_weights)
+        diagnostics, errors = mixing(edges, chains.log_weights, is_burnt_in=chains.is_burnt_in)
         rng = np.random.default_rng(seed)
         chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
         samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
@@ -100,17 +101,21 @@ class OrderMCMC(StructureLearner):
                 restricted_verdict(diagnostics, problem),
                 edge_errors=errors,
                 acceptance=chains.acceptance(),
-                iterations=self.iterations,
+                iterations=round(chains.share_done * self.iterations),
+                share_done=chains.share_done,
             ),
         )
 
 
-def mixing(edges: np.ndarray, log_weights: np.ndarray) -> tuple[Diagnostics, np.ndarray]:
+def mixing(
+    edges: np.ndarray, log_weights: np.ndarray, *, is_burnt_in: bool = True
+) -> tuple[Diagnostics, np.ndarray]:
     """Verdict on chains of orders, and the Monte-Carlo error of each mean edge probability.
 
     Args:
         edges: edge probabilities given each recorded order, float64 [chains, draws, d, d].
         log_weights: of the orders, float64 [chains, draws].
+        is_burnt_in: whether the orders come after the burn-in.
 
     Returns:
         The diagnostics, and the errors, float64 [d, d].
@@ -118,6 +123,6 @@ def mixing(edges: np.ndarray, log_weights: np.ndarray) -> tuple[Diagnostics, np.
     spread = edges.std(axis=(0, 1))
     # Edges that every order gives nearly the same probability have R-hats without meaning.
     moving = np.where(spread > _MOVING, edges, 0.0)
-    diagnostics, effective = chain_verdict(moving, log_weights)
+    diagnostics, effective = chain_verdict(moving, log_weights, is_burnt_in=is_burnt_in)
     fewest = diagnostics.effective_samples or 0.0
     return diagnostics, spread / np.sqrt(np.where(spread > _MOVING, effective, fewest))

@@ -20,6 +20,7 @@ from gflowdag.gflownet.spaces import Policy
 from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score import Score
 
@@ -28,10 +29,18 @@ _TOLERATED = 0.05  # share of unseen graphs; with a Pareto k of 0.7 a few per ce
 
 
 def order_chains(
-    score: Score, seed: int, num_graphs: int, *, num_chains: int, iterations: int, progress: Progress = silent
+    score: Score,
+    seed: int,
+    num_graphs: int,
+    *,
+    num_chains: int,
+    iterations: int,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+    progress: Progress = silent,
 ) -> Posterior:
     """Graphs from Markov chains over orders, with parent sets drawn exactly."""
     chains = OrderMCMC(num_samples=num_graphs, num_chains=num_chains, iterations=iterations)
+    chains._deadline = deadline
     return chains._infer(score, seed, progress)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import counted, duration
 
 MAX_VARIABLES = 20
 
@@ -52,16 +52,6 @@ def no_dag() -> KnowledgeError:
         "no DAG is allowed: in every one some node has a parent set of score −inf. Relax the required or "
         "forbidden edges, the tiers or the maximum number of parents"
     )
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words."""
-    if seconds > 100 * 365 * 86400.0:
-        return "centuries"
-    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
 
 
 def memory(num_bytes: int) -> str:

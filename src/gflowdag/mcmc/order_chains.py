@@ -30,7 +30,10 @@ from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.labels import canonical_orders
 from gflowdag.orders.problem import OrderProblem
 from gflowdag.orders.weights import OrderWeights, order_weights
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
+
+FEWEST_RECORDS = 4  # with fewer, nothing can be said about convergence
 
 
 class Sweep(NamedTuple):
@@ -53,6 +56,8 @@ class Chains(NamedTuple):
     swapped: float  # share of accepted swaps
     reversed: float  # share of accepted edge reversals
     exchanged: np.ndarray  # float64 [B − 1], share of accepted exchanges between neighbouring temperatures
+    share_done: float = 1.0  # of the planned records
+    is_burnt_in: bool = True  # whether all of these states come after the burn-in
 
     def acceptance(self) -> dict[str, float]:
         """Share of accepted moves of each kind; of the exchanges, where they are rarest."""
@@ -74,6 +79,7 @@ def sample(
     thinning: int,
     burn_in: int,
     ladder: Sequence[float] = (1.0,),
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
     progress: Progress = silent,
 ) -> Chains:
     """Run chains from random orders (from the ascending one where a random one is impossible).
@@ -86,6 +92,8 @@ def sample(
         thinning: steps in the order from one record to the next.
         burn_in: records that are thrown away before the first one that is kept.
         ladder: inverse temperatures of the replicas of each chain, from 1 down.
+        deadline: ends the run early, after a record. Where it comes during the burn-in, the last states are
+            kept all the same, and `is_burnt_in` says so.
         progress: told about the records done.
     """
     start_key, host_key, key = jax.random.split(key, 3)
@@ -99,11 +107,14 @@ def sample(
         for sweep in range(num_sweeps):
             sweep_key = jax.random.fold_in(key, record * num_sweeps + sweep)
             replicas.sweep(sweep_key, Sweep(-(-thinning // num_sweeps), kind.reversals))
-        if record >= burn_in:
-            kept.append(canonical_orders(replicas.graphs[0], problem.labels).astype(np.int16))
+        kept.append(canonical_orders(replicas.graphs[0], problem.labels).astype(np.int16))
         progress(record + 1, total)
-    recorded = np.stack(kept, axis=1)
-    return Chains(recorded, log_weights(problem, recorded), *replicas.shares())
+        if deadline.has_passed:
+            break
+    first = min(burn_in, max(len(kept) - FEWEST_RECORDS, 0))
+    recorded = np.stack(kept[first:], axis=1)
+    done = len(kept) / total
+    return Chains(recorded, log_weights(problem, recorded), *replicas.shares(), done, first == burn_in)
 
 
 def log_weights(problem: OrderProblem, recorded: np.ndarray) -> NDArray[np.float64]:

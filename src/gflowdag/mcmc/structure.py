@@ -28,6 +28,7 @@ from gflowdag.mcmc.moves import (
     neighbourhood,
     nth_move,
 )
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 
 
@@ -47,6 +48,9 @@ class StepInfo(NamedTuple):
     accepted: Array  # bool [C]
 
 
+FEWEST_RECORDS = 4  # with fewer, nothing can be said about convergence
+
+
 class Chains(NamedTuple):
     """What a run of MC3 leaves behind: T recorded states of C chains."""
 
@@ -55,6 +59,8 @@ class Chains(NamedTuple):
     edge_probabilities: np.ndarray  # float64 [T, d, d], Rao–Blackwellised, mean over the chains
     proposed: np.ndarray  # int64 [3], proposals after burn-in: additions, removals, reversals
     accepted: np.ndarray  # int64 [3]
+    share_done: float = 1.0  # of the planned steps
+    is_burnt_in: bool = True  # whether all of these states come after the burn-in
 
     def graphs(self) -> np.ndarray:
         """The recorded DAGs, bool [T, C, d, d]."""
@@ -134,9 +140,9 @@ def edge_conditionals(state: ChainState, changes: Changes, limits: Limits) -> Ar
 
 @partial(jax.jit, static_argnames="thinning", donate_argnames="state")
 def _record(
-    key: Array, state: ChainState, changes: Changes, limits: Limits, temperatures: Array, *, thinning: int
+    keys: Array, state: ChainState, changes: Changes, limits: Limits, temperatures: Array, *, thinning: int
 ) -> tuple[ChainState, tuple[Array, ...]]:
-    """One record every `thinning` steps, at each of the inverse `temperatures`, float64 [T]."""
+    """One record every `thinning` steps, at each of the inverse `temperatures`, float64 [T]; keys [T]."""
 
     def advance(carry: tuple, key: Array, inverse_temperature: Array) -> tuple[tuple, None]:
         state, proposed, accepted = carry
@@ -155,7 +161,7 @@ def _record(
         marginals = edge_conditionals(state, changes, limits).mean(-1)
         return state, (state.dags.parents, state.log_score, marginals, proposed, accepted)
 
-    return jax.lax.scan(record, state, (jax.random.split(key, len(temperatures)), temperatures))
+    return jax.lax.scan(record, state, (keys, temperatures))
 
 
 def run(
@@ -167,6 +173,7 @@ def run(
     burn_in: int,
     num_steps: int,
     thinning: int,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
     progress: Progress = silent,
 ) -> Chains:
     """Run many chains of MC3.
@@ -182,21 +189,38 @@ def run(
         burn_in: steps of each chain that are thrown away.
         num_steps: steps of each chain after that.
         thinning: a state is recorded every so many steps.
+        deadline: ends the run early, after a record. Where it comes during the burn-in, the last states are
+            kept all the same, and `is_burnt_in` says so.
         progress: told about the steps taken.
     """
     warm_up, num_records = burn_in // thinning, num_steps // thinning
     cooling = np.minimum(2 * np.arange(warm_up) / max(warm_up, 1), 1.0)
     schedule = np.concatenate([cooling, np.ones(num_records)])
     chunk = max(1, len(schedule) // 20)
-    records = []
+    keys = []
     for start in range(0, len(schedule), chunk):
         key, subkey = jax.random.split(key)
-        temperatures = schedule[start : start + chunk]
-        state, recorded = _record(subkey, state, changes, limits, temperatures, thinning=thinning)
+        keys.append(jax.random.split(subkey, min(chunk, len(schedule) - start)))
+    keys = jnp.concatenate(keys)
+    chunk = 1 if deadline.is_set else chunk
+    records = []
+    done = 0
+    while done < len(schedule) and not (records and deadline.has_passed):
+        part = slice(done, done + chunk)
+        state, recorded = _record(keys[part], state, changes, limits, schedule[part], thinning=thinning)
         records.append(jax.device_get(recorded))
-        done = (start + len(temperatures)) * thinning
-        progress(done, len(schedule) * thinning, log_score=float(recorded[1][-1].mean()))
+        done += len(schedule[part])
+        progress(done * thinning, len(schedule) * thinning, log_score=float(recorded[1][-1].mean()))
+    first = min(warm_up, max(done - FEWEST_RECORDS, 0))
     parents, log_scores, marginals, proposed, accepted = (
-        np.concatenate(part)[warm_up:] for part in zip(*records, strict=True)
+        np.concatenate(part)[first:] for part in zip(*records, strict=True)
     )
-    return Chains(parents, log_scores, marginals, proposed.sum(0), accepted.sum(0))
+    return Chains(
+        parents,
+        log_scores,
+        marginals,
+        proposed.sum(0),
+        accepted.sum(0),
+        share_done=done / len(schedule),
+        is_burnt_in=first == warm_up,
+    )

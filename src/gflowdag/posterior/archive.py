@@ -25,6 +25,7 @@ _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
 _TEXTS = ("verdict", "explanation", "chosen")
 _FLAGS = ("interventional", "knowledge", "uses_prior")
 _NUMBERS = (
+    "share_done",
     "iterations",
     "ess",
     "pareto_k",

@@ -32,6 +32,7 @@ class Diagnostics(Mapping[str, Any]):
         uses_prior: False where the method uses no structure prior.
         seconds: time of the computation.
         phases: time of each part of it.
+        share_done: share of the planned work that was done when a budget ended it.
         iterations: steps of training, or of each chain.
         ess: effective sample size as a share of the samples.
         pareto_k: shape of the tail of the importance weights; −inf where there is none.
@@ -59,6 +60,7 @@ class Diagnostics(Mapping[str, Any]):
     uses_prior: bool | None = None
     seconds: float | None = None
     phases: Mapping[str, float] | None = None
+    share_done: float | None = None
     iterations: int | None = None
     ess: float | None = None
     pareto_k: float | None = None

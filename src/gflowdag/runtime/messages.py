@@ -22,6 +22,16 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    if seconds > 100 * 365 * 86400.0:
+        return "centuries"
+    for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """What was probably meant by a misspelt `name`, if anything."""
     near = difflib.get_close_matches(name, list(known), n=1)

@@ -54,7 +54,7 @@ def _fit(tables: list[problems.Problem], options: Options) -> list[Row]:
     targets = jax.tree.map(lambda *leaves: np.stack(leaves), *[dibs_target(score) for score in scores])
     keys = jax.random.split(jax.random.key(options.seed), len(tables))
     started = time.perf_counter()
-    latents = dibs.run(keys, jax.device_put(targets), config)
+    latents, _ = dibs.run(keys, jax.device_put(targets), config)
     seconds = time.perf_counter() - started
     rows = []
     for problem, score, particles in zip(tables, scores, latents, strict=True):
