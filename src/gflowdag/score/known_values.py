@@ -43,12 +43,10 @@ class KnownValues:
         with self._lock:
             missing = _look_up(self._keys, self._filled, self._rows, keys, out)
             if len(missing):
-                distinct, first, inverse = np.unique(
-                    keys[missing], axis=0, return_index=True, return_inverse=True
-                )
-                fresh = self._fresh(nodes[missing[first]], parents[missing[first]])
-                out[missing] = fresh[inverse.reshape(-1)]
-                self._remember(distinct, fresh)
+                first, inverse = _distinct(keys, missing)
+                fresh = self._fresh(nodes[first], parents[first])
+                out[missing] = fresh[inverse]
+                self._remember(keys[first], fresh)
         return out
 
     def _keys_of(self, nodes: NDArray[np.integer[Any]], parents: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -127,6 +125,31 @@ def _look_up(
             missing[num_missing] = place
             num_missing += 1
     return missing[:num_missing]
+
+
+@compiled
+def _distinct(
+    keys: NDArray[np.uint64], places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First place of each different key among `places` [m], and for each place which of them it is, [m]."""
+    slots = 4
+    while slots < 2 * len(places):
+        slots *= 2
+    seen, filled = np.empty((slots, keys.shape[1]), np.uint64), np.zeros(slots, np.bool_)
+    number = np.empty(slots, np.int64)
+    first, inverse = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+    count = 0
+    for row in range(len(places)):
+        key = keys[places[row]]
+        slot = _slot(seen, filled, key)
+        if not filled[slot]:
+            filled[slot] = True
+            seen[slot] = key
+            number[slot] = count
+            first[count] = places[row]
+            count += 1
+        inverse[row] = number[slot]
+    return first[:count], inverse
 
 
 @compiled

@@ -1,24 +1,33 @@
-"""Greedy equivalence search on a table: the Gaussian BIC of continuous columns, BDeu of discrete ones."""
+"""Greedy equivalence search on a table: by the Gaussian BIC, by BDeu, or by a score object."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
 from gflowdag.data.columns import Column
-from gflowdag.score.bdeu import BDeu
+from gflowdag.score import BDeu, UnboundScore
 from gflowdag.score.bge import log_minors
-from gflowdag.search.greedy_equivalence import SetFunction, greedy_equivalence_search
+from gflowdag.score.known_values import KnownValues
+from gflowdag.score.local_score import local_values
+from gflowdag.search.greedy_equivalence import (
+    EdgeGains,
+    SetFunction,
+    greedy_equivalence_search,
+    second_differences,
+)
 
 _LEAST_VARIANCE = np.finfo(np.float64).eps  # left of a standardised column by those that determine it
 
 
 def search(values: np.ndarray, *, discrete: bool, max_parents: int | None, penalty: float) -> np.ndarray:
-    """The CPDAG that GES finds.
+    """The CPDAG that GES finds with the usual scores.
 
     Args:
-        values: observations, float64 [n, d] with d ≤ 62; codes 0 … r−1 where discrete.
+        values: observations, float64 [n, d]; codes 0 … r−1 where discrete.
         discrete: BDeu instead of the Gaussian BIC.
         max_parents: limit on the parents during the search.
         penalty: weight of the BIC's penalty, 1 for the usual ½ log n for each parameter.
@@ -28,10 +37,50 @@ def search(values: np.ndarray, *, discrete: bool, max_parents: int | None, penal
     """
     n, d = values.shape
     if discrete:
-        function, edge_weight = bdeu(values), _sparse_edge_weight(d)
+        gains = second_differences(bdeu(values), _sparse_edge_weight(d))
     else:
-        function, edge_weight = gaussian_log_likelihood(values), -0.5 * penalty * np.log(n)
-    return greedy_equivalence_search(function, d, edge_weight=edge_weight, max_parents=max_parents)
+        gains = second_differences(gaussian_log_likelihood(values), -0.5 * penalty * np.log(n))
+    return greedy_equivalence_search(gains, d, max_parents=max_parents)
+
+
+def search_by(
+    values: np.ndarray,
+    *,
+    data: Dataset,
+    score: UnboundScore,
+    prior_log_weights: NDArray[np.float64],
+    max_parents: int | None,
+) -> np.ndarray:
+    """The CPDAG that GES finds with a score of one's own choice, structure prior included.
+
+    Args:
+        values: observations, float64 [n, d].
+        data: what the columns are; its own rows do not count.
+        score: any score.
+        prior_log_weights: log weight of each number of parents, float64 [d].
+        max_parents: limit on the parents during the search.
+
+    Returns:
+        bool [d, d], both entries set for an undirected edge.
+    """
+    d = values.shape[1]
+    local = score.bind(replace(data, values=np.ascontiguousarray(values)))
+
+    def compute(node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return (local_values(local, node, parents) + prior_log_weights[parents.sum(axis=1)])[:, None]
+
+    return greedy_equivalence_search(_local_gains(KnownValues(d, 1, compute)), d, max_parents=max_parents)
+
+
+def _local_gains(local: KnownValues) -> EdgeGains:
+    def gains(
+        sources: NDArray[np.int64], targets: NDArray[np.int64], given: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        larger = given.copy()
+        larger[np.arange(len(given)), sources] = True
+        return (local(targets, larger) - local(targets, given))[:, 0]
+
+    return gains
 
 
 def gaussian_log_likelihood(values: np.ndarray) -> SetFunction:
@@ -46,15 +95,11 @@ def gaussian_log_likelihood(values: np.ndarray) -> SetFunction:
     scaled = centred / np.where(norms > 0, norms, 1.0)
     correlations = scaled.T @ scaled
     np.fill_diagonal(correlations, 1.0)  # a constant column is independent of all others
-
-    def function(sets: NDArray[np.int64]) -> NDArray[np.float64]:
-        return -0.5 * n * log_minors(correlations, _members(sets, d), _LEAST_VARIANCE)
-
-    return function
+    return _each_once(d, lambda sets: -0.5 * n * log_minors(correlations, sets, _LEAST_VARIANCE))
 
 
 def bdeu(values: np.ndarray) -> SetFunction:
-    """BDeu with equivalent sample size 1 of the levels that occur, each set computed once.
+    """BDeu with equivalent sample size 1 of the levels that occur.
 
     Args:
         values: codes, float64 [n, d].
@@ -65,19 +110,13 @@ def bdeu(values: np.ndarray) -> SetFunction:
         levels, codes[:, j] = np.unique(values[:, j], return_inverse=True)
         columns.append(Column(str(j), "discrete", levels=tuple(levels.tolist())))
     likelihood = BDeu().bind(Dataset(tuple(columns), codes))
-    known: dict[int, float] = {}
-
-    def function(sets: NDArray[np.int64]) -> NDArray[np.float64]:
-        new = np.array([key for key in sets.tolist() if key not in known], np.int64)
-        known.update(zip(new.tolist(), likelihood.log_marginals(0, _members(new, d)).tolist(), strict=True))
-        return np.array([known[key] for key in sets.tolist()])
-
-    return function
+    return _each_once(d, lambda sets: likelihood.log_marginals(0, sets))
 
 
-def _members(sets: NDArray[np.int64], d: int) -> NDArray[np.bool_]:
-    """Bit masks [m] as bool [m, d]."""
-    return (sets[:, None] >> np.arange(d) & 1).astype(bool)
+def _each_once(d: int, function: SetFunction) -> SetFunction:
+    """The same function, which remembers what it was asked."""
+    known = KnownValues(d, 1, lambda _, sets: function(sets)[:, None])
+    return lambda sets: known(np.zeros(len(sets), np.int64), sets)[:, 0]
 
 
 def _sparse_edge_weight(d: int) -> float:

@@ -2,8 +2,9 @@
 
 `Insert(i, j, T)` and `Delete(i, j, H)` are kept as the edge `i -> j` and the clique `C` of neighbours of `j`
 that count as its parents when the edge is scored: `C = NA ∪ T` or `NA ∖ H`, where `NA` are the neighbours of
-`j` that are adjacent to `i`. Where the score is a sum of `M(P ∪ j) − M(P) + w |P|`, both change it by the
-same second difference of the set function `M`, with `S = C ∪ Pa(j) ∖ i`:
+`j` that are adjacent to `i`. Both change the score by what the edge is worth beside the parents
+`S = C ∪ Pa(j) ∖ i`: `± [LS(j, S ∪ i) − LS(j, S)]`. Where the score is a sum of `M(P ∪ j) − M(P) + w |P|`,
+that is a second difference of the set function `M`:
 
     ± [M(S ∪ {i, j}) − M(S ∪ i) − M(S ∪ j) + M(S) + w].
 """
@@ -18,23 +19,24 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gflowdag.errors import TooLargeError
-from gflowdag.graph.bits import MAX_NODES
 from gflowdag.search.essential_graph import (
     EssentialGraph,
     adjacencies,
-    cliques,
     complete,
     edge_matrix,
     empty_graph,
+    list_cliques,
     reaches,
     successors,
 )
 
 _ROUNDING = 1e-9  # a smaller gain may be the rounding of none
 
-SetFunction = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-"""`M` of sets of variables given as bit masks, int64 [m] -> float64 [m]."""
+SetFunction = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
+"""`M` of sets of variables, bool [m, d] -> float64 [m]."""
+
+EdgeGains = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]], NDArray[np.float64]]
+"""What edges add to the score: sources [m], targets [m] and the other parents of each target, bool [m, d]."""
 
 
 class Operators(NamedTuple):
@@ -42,7 +44,7 @@ class Operators(NamedTuple):
 
     sources: NDArray[np.int64]  # [m]
     targets: NDArray[np.int64]  # [m]
-    cliques: NDArray[np.int64]  # [m], masks
+    cliques: NDArray[np.bool_]  # [m, d]
     gains: NDArray[np.float64]  # [m]
 
     def select(self, kept: NDArray[np.bool_]) -> Operators:
@@ -62,54 +64,66 @@ class Operators(NamedTuple):
 class Phase(NamedTuple):
     """One of the two halves of the search."""
 
-    operators: Callable[..., NDArray[np.int64]]  # (graph, stale) -> [m, 3]
-    sign: float  # of the second difference
+    operators: Callable[..., tuple[NDArray[np.int64], NDArray[np.bool_]]]  # (graph, stale) -> [m, 2], [m, d]
+    sign: float  # of the gain of the edge
     best: Callable[[EssentialGraph, Operators], int]  # place of the best valid operator, −1 if there is none
     apply: Callable[..., EssentialGraph]  # (graph, source, target, clique), before completion
 
 
 def greedy_equivalence_search(
-    set_function: SetFunction, num_variables: int, *, edge_weight: float, max_parents: int | None = None
+    edge_gains: EdgeGains, num_variables: int, *, max_parents: int | None = None
 ) -> NDArray[np.bool_]:
     """The CPDAG at which no single insertion, and then no single deletion, raises the score any more.
 
     Args:
-        set_function: `M`; the local score of `j` with parents `P` is `M(P ∪ j) − M(P) + edge_weight |P|`.
-        num_variables: `d ≤ 62`.
-        edge_weight: log weight of each edge, negative to penalise.
+        edge_gains: of a score that all members of an equivalence class share; of another score each class
+            counts as the member that an operator happens to look at.
+        num_variables: `d`.
         max_parents: an insertion may not give its target more parents than this.
 
     Returns:
         bool [d, d], both entries set for an undirected edge.
 
     Raises:
-        TooLargeError: more variables than a mask has bits, or more operators than can be listed.
+        TooLargeError: more operators than can be listed.
     """
-    if num_variables > MAX_NODES:
-        raise TooLargeError(
-            f"greedy equivalence search takes {MAX_NODES} variables at most, got {num_variables}"
-        )
     limit = num_variables if max_parents is None else max_parents
     forward = Phase(partial(_insertions, max_parents=limit), 1.0, _best_insertion, _insert)
     backward = Phase(_deletions, -1.0, _best_deletion, _delete)
     graph = empty_graph(num_variables)
     for phase in (forward, backward):
-        graph = _climb(graph, phase, set_function, edge_weight)
+        graph = _climb(graph, phase, edge_gains)
     return edge_matrix(graph)
 
 
-def _climb(
-    graph: EssentialGraph, phase: Phase, set_function: SetFunction, edge_weight: float
-) -> EssentialGraph:
+def second_differences(function: SetFunction, edge_weight: float) -> EdgeGains:
+    """The gains of a score that is a sum of `M(P ∪ j) − M(P) + edge_weight |P|`."""
+
+    def gains(
+        sources: NDArray[np.int64], targets: NDArray[np.int64], given: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        sets = np.repeat(given[None], 4, axis=0)
+        place = np.arange(len(given))
+        sets[1, place, sources] = sets[2, place, targets] = True
+        sets[3, place, sources] = sets[3, place, targets] = True
+        neither, first, second, both = function(sets.reshape(-1, given.shape[1])).reshape(4, -1)
+        return both - first - second + neither + edge_weight
+
+    return gains
+
+
+def _climb(graph: EssentialGraph, phase: Phase, edge_gains: EdgeGains) -> EssentialGraph:
     """Apply the best operator of a phase until none gains; after a step, score only those that it touched."""
     d = len(graph.parents)
     stale = np.ones((d, d), np.bool_)
     nothing = np.empty(0, np.int64)
-    operators = Operators(nothing, nothing, nothing, np.empty(0))
+    operators = Operators(nothing, nothing, np.empty((0, d), np.bool_), np.empty(0))
     while True:
-        sources, targets, chosen = phase.operators(graph, stale).T
-        given = (chosen | graph.parents[targets]) & ~(1 << sources)
-        gains = phase.sign * (_second_differences(set_function, sources, targets, given) + edge_weight)
+        pairs, chosen = phase.operators(graph, stale)
+        sources, targets = pairs.T
+        given = chosen | graph.parents[targets]
+        given[np.arange(len(given)), sources] = False
+        gains = phase.sign * edge_gains(sources, targets, given)
         fresh = Operators(sources, targets, chosen, gains).select(gains > _ROUNDING)
         operators = operators.select(~stale[operators.sources, operators.targets]).join(fresh)
         place = phase.best(graph, operators)
@@ -121,100 +135,92 @@ def _climb(
         graph = changed
 
 
-def _second_differences(
-    set_function: SetFunction,
-    sources: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    given: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    i, j = np.int64(1) << sources, np.int64(1) << targets
-    sets, places = np.unique(np.stack([given, given | i, given | j, given | i | j]), return_inverse=True)
-    neither, first, second, both = set_function(sets)[places.reshape(4, -1)]
-    return both - first - second + neither
-
-
 def _stale_pairs(old: EssentialGraph, new: EssentialGraph, source: int, target: int) -> NDArray[np.bool_]:
     """Pairs (i, j) whose operators or gains may differ after the edge between source and target changed.
 
     They are functions of the parents and neighbours of `j`, of the edges among those neighbours, and of what
     is adjacent to `i`; the skeleton differs in one edge.
     """
-    edge = np.int64(1) << source | np.int64(1) << target
-    stale = np.empty((len(new.parents), len(new.parents)), np.bool_)
-    stale[:] = (
-        (old.parents != new.parents) | (old.neighbours != new.neighbours) | (new.neighbours & edge == edge)
-    )
+    changed = (old.parents != new.parents).any(axis=1) | (old.neighbours != new.neighbours).any(axis=1)
+    stale = np.empty(new.parents.shape, np.bool_)
+    stale[:] = changed | (new.neighbours[:, source] & new.neighbours[:, target])
     stale[[source, target]] = True
     return stale
 
 
 @njit(cache=True, nogil=True)
 def _insertions(graph, stale, max_parents):
-    """Every insertion between stale pairs whose clique is one: source, target and clique, int64 [m, 3]."""
+    """Insertions between stale pairs whose clique is one: (source, target) [m, 2], cliques bool [m, d]."""
     d = stale.shape[0]
-    adjacent = adjacencies(graph)
-    found = np.empty((64, 3), np.int64)
-    num_found = 0
+    adjacent, neighbours = adjacencies(graph), graph.neighbours
+    ends = np.zeros((d, d), np.int64)
+    found, growth = np.empty((64, d), np.bool_), np.empty((64, d), np.bool_)
+    shared, others = np.empty(d, np.bool_), np.empty(d, np.bool_)
+    end = 0
     for target in range(d):
-        undirected = graph.neighbours[target]
-        room = max_parents - 1 - _size(graph.parents[target])
+        room = max_parents - 1 - graph.parents[target].sum()
         for source in range(d):
-            if not stale[source, target] or source == target or adjacent[source] >> target & 1:
-                continue
-            shared = undirected & adjacent[source]
-            some = cliques(shared, undirected & ~shared, adjacent, room)
-            found, num_found = _append(found, num_found, source, target, some)
-    return found[:num_found]
+            if stale[source, target] and source != target and not adjacent[source, target]:
+                _split(neighbours, adjacent, source, target, shared, others)
+                found, growth, end = list_cliques(shared, others, adjacent, room, found, growth, end)
+            ends[target, source] = end
+    return _pairs(ends), found[:end]
+
+
+@njit(cache=True, nogil=True)
+def _split(neighbours, adjacent, source, target, shared, others):
+    """The neighbours of the target, by whether they are adjacent to the source."""
+    for i in range(len(shared)):
+        shared[i] = neighbours[target, i] & adjacent[source, i]
+        others[i] = neighbours[target, i] & (not adjacent[source, i])
 
 
 @njit(cache=True, nogil=True)
 def _deletions(graph, stale):
-    """Every deletion between stale pairs: source, target and clique, int64 [m, 3]."""
+    """Every deletion between stale pairs: (source, target) [m, 2], cliques bool [m, d]."""
     d = stale.shape[0]
-    adjacent = adjacencies(graph)
-    found = np.empty((64, 3), np.int64)
-    num_found = 0
+    adjacent, neighbours, parents = adjacencies(graph), graph.neighbours, graph.parents
+    ends = np.zeros((d, d), np.int64)
+    found, growth = np.empty((64, d), np.bool_), np.empty((64, d), np.bool_)
+    nothing = np.zeros(d, np.bool_)
+    end = 0
     for target in range(d):
         for source in range(d):
-            if stale[source, target] and (graph.parents[target] | graph.neighbours[target]) >> source & 1:
-                some = cliques(0, graph.neighbours[target] & adjacent[source], adjacent, d)
-                found, num_found = _append(found, num_found, source, target, some)
-    return found[:num_found]
+            if stale[source, target] and (parents[target, source] or neighbours[target, source]):
+                shared = neighbours[target] & adjacent[source]
+                found, growth, end = list_cliques(nothing, shared, adjacent, d, found, growth, end)
+            ends[target, source] = end
+    return _pairs(ends), found[:end]
 
 
 @njit(cache=True, nogil=True)
-def _append(found, num_found, source, target, some):
-    size = num_found + some.shape[0]
-    if size > found.shape[0]:
-        longer = np.empty((2 * size, 3), np.int64)
-        longer[:num_found] = found[:num_found]
-        found = longer
-    found[num_found:size, 0] = source
-    found[num_found:size, 1] = target
-    found[num_found:size, 2] = some
-    return found, size
-
-
-@njit(cache=True, nogil=True)
-def _size(mask):
-    size = 0
-    while mask:
-        mask &= mask - 1
-        size += 1
-    return size
+def _pairs(ends):
+    """Source and target of each place in a list, from the place where those of each pair end, [m, 2]."""
+    d = ends.shape[0]
+    pairs = np.empty((ends[-1, -1], 2), np.int64)
+    place = 0
+    for target in range(d):
+        for source in range(d):
+            while place < ends[target, source]:
+                pairs[place, 0], pairs[place, 1] = source, target
+                place += 1
+    return pairs
 
 
 @njit(cache=True, nogil=True)
 def _best_insertion(graph, operators):
     """The best one whose clique blocks every semi-directed path from target to source."""
     next_nodes = successors(graph)
-    best, best_gain = -1, 0.0
-    for place in range(operators.gains.shape[0]):
-        if operators.gains[place] > best_gain and not reaches(
-            next_nodes, operators.targets[place], operators.sources[place], operators.cliques[place]
-        ):
-            best, best_gain = place, operators.gains[place]
-    return best
+    sources, targets, chosen = operators.sources, operators.targets, operators.cliques
+    gains = operators.gains.copy()
+    while len(gains):
+        place = gains.argmax()
+        if gains[place] <= 0.0:
+            break
+        if not reaches(next_nodes, targets[place], sources[place], chosen[place]):
+            return place
+        gains[place] = 0.0
+    return -1
 
 
 def _best_deletion(_: EssentialGraph, operators: Operators) -> int:
@@ -222,29 +228,23 @@ def _best_deletion(_: EssentialGraph, operators: Operators) -> int:
     return int(operators.gains.argmax()) if len(operators.gains) else -1
 
 
-def _insert(graph: EssentialGraph, source: int, target: int, clique: int) -> EssentialGraph:
+def _insert(graph: EssentialGraph, source: int, target: int, clique: NDArray[np.bool_]) -> EssentialGraph:
     """Add the edge, and point at the target what the clique has beside the nodes adjacent to the source."""
     turned = clique & ~adjacencies(graph)[source]
     parents, neighbours = graph.parents.copy(), graph.neighbours.copy()
-    parents[target] |= np.int64(1) << source | turned
-    neighbours[target] &= ~turned
-    neighbours[_members(turned, len(parents))] &= ~(np.int64(1) << target)
+    parents[target] |= turned
+    parents[target, source] = True
+    neighbours[target, turned] = neighbours[turned, target] = False
     return EssentialGraph(parents, neighbours)
 
 
-def _delete(graph: EssentialGraph, source: int, target: int, clique: int) -> EssentialGraph:
+def _delete(graph: EssentialGraph, source: int, target: int, clique: NDArray[np.bool_]) -> EssentialGraph:
     """Remove the edge, and point source and target at the shared neighbours outside the clique."""
     turned = graph.neighbours[target] & adjacencies(graph)[source] & ~clique
     parents, neighbours = graph.parents.copy(), graph.neighbours.copy()
     for node, other in ((source, target), (target, source)):
-        parents[node] &= ~(np.int64(1) << other)
-        neighbours[node] &= ~(np.int64(1) << other)
-        ends = _members(turned & neighbours[node], len(parents))
-        parents[ends] |= np.int64(1) << node
-        neighbours[ends] &= ~(np.int64(1) << node)
-        neighbours[node] &= ~turned
+        parents[node, other] = neighbours[node, other] = False
+        ends = turned & neighbours[node]
+        parents[ends, node] = True
+        neighbours[ends, node] = neighbours[node, ends] = False
     return EssentialGraph(parents, neighbours)
-
-
-def _members(mask: int, d: int) -> NDArray[np.int64]:
-    return np.flatnonzero(mask >> np.arange(d) & 1)
