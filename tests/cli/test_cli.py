@@ -319,3 +319,20 @@ def test_the_version_is_told() -> None:
 def test_an_option_that_would_be_ignored_is_refused(table: Path) -> None:
     with pytest.raises(GFlowDAGError, match="--interventions COLUMN"):
         commands.load_table(str(table), intervention_base=1)
+
+
+def test_hyper_parameters_of_the_score_are_options_and_foreign_ones_are_refused():
+    from gflowdag.cli.commands import configured_score
+    from gflowdag.errors import GFlowDAGError
+    from gflowdag.score import BDeu, BGe
+
+    config = {"score": "auto", "alpha_mu": None, "alpha_w": None, "ess": None}
+    assert configured_score(config) == "auto"
+    assert configured_score(config | {"ess": 10.0}) == BDeu(ess=10)
+    assert configured_score(config | {"score": "bge", "alpha_mu": 2.0, "alpha_w": 20.0}) == BGe(
+        alpha_mu=2, alpha_w=20
+    )
+    with pytest.raises(GFlowDAGError, match="--alpha-w is no option of the score bde, which has --ess"):
+        configured_score(config | {"score": "bde", "alpha_w": 20.0})
+    with pytest.raises(GFlowDAGError, match="--ess is no option of the score bge"):
+        configured_score(config | {"alpha_mu": 2.0, "ess": 10.0})

@@ -18,7 +18,6 @@ from gflowdag.estimators.cost import NO, estimate_costs
 from gflowdag.estimators.dag_gflownet import preset_for
 from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.gflownet.spaces.edges import check_memory
-from gflowdag.graph.bits import MAX_NODES
 from gflowdag.score.deltas import MAX_TABLE_VARIABLES
 
 METHODS = set(REGISTRY) - {"auto"}
@@ -89,7 +88,6 @@ def test_a_method_refuses_more_variables_than_its_estimator_takes() -> None:
     most = {
         "exact": MAX_VARIABLES,
         "gadget": gadget.MAX_VARIABLES,
-        "bootstrap-ges": MAX_NODES,
         "dag-gflownet": 64,
     }
     for method, limit in most.items():
@@ -106,6 +104,16 @@ def test_discrete_variables_are_limited_like_continuous_ones() -> None:
     assert refused(many, discrete=True) == BCD | {"exact"}
     for method in ("mc3", "dibs"):
         assert not refuses(method, discrete(many), **A_MOMENT[method])
+
+
+def test_costs_of_discrete_tables_are_told_where_they_were_measured() -> None:
+    def unknown(num_variables: int) -> set[str]:
+        rows = estimate_costs(num_variables, 100, discrete=True)
+        return {row["method"] for row in rows if row["seconds"] is None} - BCD - {"auto"}
+
+    assert unknown(MAX_TABLE_VARIABLES) == set()
+    assert unknown(MAX_TABLE_VARIABLES + 1) == {"dag-gflownet", "mc3", "dibs"}
+    assert refused(MAX_TABLE_VARIABLES + 1, discrete=True) == BCD | {"exact"}
 
 
 @pytest.mark.long

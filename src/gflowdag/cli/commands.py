@@ -24,6 +24,7 @@ from gflowdag.runtime.messages import nearest, unknown_name
 
 if TYPE_CHECKING:
     from gflowdag.posterior.comparison import Comparison
+    from gflowdag.score import UnboundScore
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -117,6 +118,27 @@ def _is_named(source: str) -> bool:
     return source in set(list_datasets()["name"]) and not Path(source).exists()
 
 
+def configured_score(config: dict[str, Any]) -> str | UnboundScore:
+    """The score that a configuration names, with the hyper-parameters that it sets."""
+    from gflowdag.score import named_score
+
+    of_score = {"bge": ("alpha_mu", "alpha_w"), "bde": ("ess",)}
+    known = [name for names in of_score.values() for name in names]
+    hyper = {name: config[name] for name in known if config.get(name) is not None}
+    if not hyper:
+        return config["score"]
+    score = config["score"]
+    if score == "auto":  # the score that has the first of them
+        score = next(name for name, its_own in of_score.items() if next(iter(hyper)) in its_own)
+    if foreign := [name for name in hyper if name not in of_score[score]]:
+        option = f"--{foreign[0].replace('_', '-')}"
+        raise GFlowDAGError(
+            f"{option} is no option of the score {score}, which has "
+            f"{', '.join('--' + name.replace('_', '-') for name in of_score[score])}."
+        )
+    return named_score(score, **hyper)
+
+
 def run_fit(
     config: dict[str, Any], *, out: Path | None, truth: Path | None, resume: bool, verbose: bool
 ) -> tuple[Posterior, Path]:
@@ -134,6 +156,7 @@ def run_fit(
         out = runs.last_run("runs", name)
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config)
+    score = configured_score(config)
     data = _configured_table(config)
     true_graph = load_truth(config["data"], truth, data.names)
     asked = config | {"data_sha256": data.sha256}
@@ -145,7 +168,7 @@ def run_fit(
         options |= {"folder": str(folder), "resume": resume}
     with run or nullcontext():
         learner = estimator(
-            score=config["score"],
+            score=score,
             prior=config["prior"],
             num_samples=config["samples"],
             random_state=config["seed"],

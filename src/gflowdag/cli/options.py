@@ -27,6 +27,15 @@ class ScoreName(StrEnum):
     bde = "bde"
 
 
+AlphaMu = Annotated[float | None, typer.Option(help="BGe: strength of the prior mean, in rows (1).")]
+AlphaW = Annotated[
+    float | None, typer.Option(help="BGe: degrees of freedom of the Wishart prior (variables + 2).")
+]
+EquivalentSampleSize = Annotated[
+    float | None, typer.Option("--ess", help="BDeu: equivalent sample size (1).")
+]
+
+
 class Question(StrEnum):
     edge = "edge"
     path = "path"

@@ -24,7 +24,7 @@ from gflowdag.runtime.messages import duration
 from gflowdag.runtime.precision import double_precision
 from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
-from gflowdag.score import Score, make_score
+from gflowdag.score import Prior, Score, UnboundScore, make_score
 
 _SHARE_OF_SAMPLING = 0.2  # of a budget is kept for drawing and weighing the samples
 _LEAST_TRAINING = 0.1  # seconds, however little is left
@@ -43,7 +43,8 @@ class StructureLearner(BaseEstimator):
     A method is a dataclass with a `record`, its own parameters, and `_infer`.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bde"`, or a score object:
+            `BGe(alpha_w=20)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
@@ -57,8 +58,8 @@ class StructureLearner(BaseEstimator):
     record: ClassVar[Method]
     method: ClassVar[str]  # the name in the record
 
-    score: Any = "auto"
-    prior: Any = "uniform"
+    score: str | UnboundScore = "auto"
+    prior: str | Prior = "uniform"
     knowledge: Knowledge | None = None
     standardize: bool = True
     num_samples: int = whole(1000)

@@ -13,7 +13,6 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import positive, share, whole
-from gflowdag.graph.bits import MAX_NODES
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
@@ -30,6 +29,9 @@ class _Bootstrap(StructureLearner):
 
     def _search(self, score: Score) -> bootstrap.Search:
         raise NotImplementedError
+
+    def _uses_score(self) -> bool:
+        return False
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         found = bootstrap.run(
@@ -73,10 +75,8 @@ class _Bootstrap(StructureLearner):
 
     def _account(self, found: bootstrap.Resampled, num_forced: int, num_crowded: int) -> Diagnostics:
         searched = len(found.graphs) + len(found.failures)
-        sentences = [
-            "The bootstrap measures how stable the search is under resampling; it is no posterior, and uses "
-            "neither the score nor the structure prior."
-        ]
+        sentences = ["The bootstrap measures how stable the search is under resampling; it is no posterior"]
+        sentences[0] += "." if self._uses_score() else ", and uses neither the score nor the structure prior."
         if found.failures:
             sentences.append(
                 f"The search failed on {len(found.failures)} of {searched} data sets (left out)."
@@ -102,10 +102,12 @@ class _Bootstrap(StructureLearner):
 class BootstrapGES(_Bootstrap):
     """Greedy equivalence search (Chickering 2002) on resampled rows (Friedman et al. 1999).
 
-    Each data set gives an equivalence class, of which members are drawn uniformly. Continuous data are scored
-    by the Gaussian BIC, discrete data by BDeu, whatever `score` and `prior` say. The search cannot use
-    required or forbidden edges and refuses them; interventional data are refused too, and more than 62
-    variables.
+    Each data set gives an equivalence class, of which members are drawn uniformly. Where `score` is a name,
+    continuous data are scored by the Gaussian BIC and discrete data by BDeu, whatever `score` and `prior`
+    say. A score object, `BGe()` or one of your own, is used as it is, together with the prior; where it does
+    not score equivalent graphs alike, or the prior is `"fair"`, each class counts as the member that the
+    search happens to look at. The search cannot use required or forbidden edges and refuses them;
+    interventional data are refused too.
 
     Args:
         num_bootstraps: number of resampled data sets.
@@ -119,9 +121,8 @@ class BootstrapGES(_Bootstrap):
         label="bootstrapped greedy equivalence search",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",
-        assumes="scores of its own: Gaussian BIC or BDeu",
+        assumes="scores of its own, Gaussian BIC or BDeu, unless it is given a score object",
         use_when="comparison with the literature",
-        most_variables=MAX_NODES,
         uses_interventions=False,
         uses_known_edges=False,  # the search walks over whole equivalence classes
         uses_prior=False,
@@ -131,8 +132,19 @@ class BootstrapGES(_Bootstrap):
 
     penalty: float = positive(1.0, zero=True)
 
+    def _uses_score(self) -> bool:
+        return not isinstance(self.score, str)
+
     def _search(self, score: Score) -> bootstrap.Search:
         limit = score.constraints.max_parents
+        if self._uses_score():
+            return partial(
+                ges.search_by,
+                data=self._data,
+                score=self.score,
+                prior_log_weights=score.prior_log_weights,
+                max_parents=limit,
+            )
         discrete = self._data.is_discrete
         return partial(ges.search, discrete=discrete, max_parents=limit, penalty=self.penalty)
 

@@ -49,8 +49,8 @@ def estimate_costs(
 
 
 def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
-    """Rough time of a fit with default settings; None if the method was never measured."""
-    if method.seconds is None:
+    """Rough time of a fit with default settings; None if nothing like it was measured."""
+    if method.seconds is None or not method.cost_is_known(problem):
         return None
     within = problem.num_variables <= MAX_VARIABLES  # beyond, there is no table of all parent sets
     counts = _DISCRETE_SET_AND_ROW * 2.0**problem.num_variables if problem.discrete and within else 0.0
@@ -62,7 +62,7 @@ def _row(method: Method, problem: Problem, num_rows: int) -> dict[str, Any]:
     seconds, num_bytes = None, None
     if reason is None or method.name == "exact":
         seconds = seconds_of(method, problem, num_rows)
-        if method.num_bytes is not None:
+        if method.num_bytes is not None and method.cost_is_known(problem):
             num_bytes = _PROCESS + round(method.num_bytes(problem.num_variables))
     promise = f"{method.answer}; extra [{method.extra}]" if method.extra else method.answer
     return {

@@ -120,6 +120,7 @@ class DAGGFlowNet(TrainedLearner):
         checked_by="ESS and Pareto k of its weights, and graphs of other chains that it might never draw",
         use_when='you want the method of the paper (up to about 12 variables; `preset="chains"` beyond)',
         most_variables=64,  # the trajectories of a batch fill the memory that they may take
+        discrete_measured=20,  # beyond, scores are computed on demand
         trains=True,
         seconds=power_law({5: 21, 10: 310, 20: 6900}),
         num_bytes=mebibytes({5: 558, 11: 645}),

@@ -54,6 +54,7 @@ class DiBS(StructureLearner):
         answer="unverified",
         gives="variational samples",
         use_when="comparison with the literature",
+        discrete_measured=20,  # beyond, scores are computed on demand
         seconds=power_law({5: 16, 11: 65, 20: 136}),
         num_bytes=mebibytes({5: 278, 11: 278, 20: 785}),
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gflowdag.data import Knowledge
     from gflowdag.posterior.posterior import Posterior
+    from gflowdag.score import Prior, UnboundScore
 
 _READING = tuple(ReadingOptions.__annotations__)
 
@@ -23,8 +24,8 @@ def fit(
     X: Any,
     *,
     method: str = "auto",
-    score: Any = "auto",
-    prior: Any = "uniform",
+    score: str | UnboundScore = "auto",
+    prior: str | Prior = "uniform",
     knowledge: Knowledge | None = None,
     interventions: Any = None,
     standardize: bool = True,
@@ -39,8 +40,10 @@ def fit(
     Args:
         X: `Dataset`, pandas or polars DataFrame, or array, shape [rows, variables].
         method: `"auto"` is exact where that is possible, and says what it did where it is not.
-        score: `"auto"`, `"bge"` (continuous) or `"bde"` (discrete).
-        prior: structure prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`.
+        score: `"auto"`, `"bge"` (continuous), `"bde"` (discrete), or a score object: `BGe(alpha_w=20)`,
+            `BDeu(ess=10)`, a `LocalScore` of your own.
+        prior: structure prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or an object with
+            `log_weights(d)`, the log weight of each number of parents.
         knowledge: a `Knowledge` object.
         interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         standardize: scale continuous columns to mean 0 and standard deviation 1.

@@ -41,6 +41,7 @@ class MC3(StructureLearner):
         gives="marginals",
         checked_by="R-hat of parallel chains",
         use_when="a baseline; mixes slowly on large or peaked posteriors",
+        discrete_measured=20,  # beyond, scores are computed on demand
         seconds=power_law({5: 8.4, 11: 15.7, 20: 16.1, 21: 250, 30: 340, 50: 1800}),
         num_bytes=mebibytes({5: 464, 11: 500, 20: 720}),
     )

@@ -61,6 +61,7 @@ class Method:
         extra: optional dependencies, as in `pip install "gflowdag[EXTRA]"`.
         least_variables: fewest variables.
         most_variables: most variables with default settings.
+        discrete_measured: most variables of discrete tables at which the costs hold.
         takes_discrete: whether it takes discrete tables.
         uses_interventions: whether it takes interventional data.
         uses_known_edges: whether it honours required and forbidden edges.
@@ -82,6 +83,7 @@ class Method:
     extra: str = ""
     least_variables: int = 2
     most_variables: float = math.inf
+    discrete_measured: float = math.inf
     takes_discrete: bool = True
     uses_interventions: bool = True
     uses_known_edges: bool = True
@@ -99,6 +101,10 @@ class Method:
             MAX_PARENTS: (problem.limited_parents, self.uses_max_parents),
         }
         return [what for what, (is_there, is_used) in wanted.items() if is_there and not is_used]
+
+    def cost_is_known(self, problem: Problem) -> bool:
+        """Whether the measured costs say something about a problem."""
+        return not problem.discrete or problem.num_variables <= self.discrete_measured
 
     def refusal(self, problem: Problem) -> str | None:
         """Why the method does not take a problem, in few words; None if it does."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -64,7 +64,7 @@ class Operators(NamedTuple):
 class Phase(NamedTuple):
     """One of the two halves of the search."""
 
-    operators: Callable[..., tuple[NDArray[np.int64], NDArray[np.bool_]]]  # (graph, stale) -> [m, 2], [m, d]
+    operators: Callable[..., Any]  # (graph, stale) -> source and target int64 [m, 2], cliques bool [m, d]
     sign: float  # of the gain of the edge
     best: Callable[[EssentialGraph, Operators], int]  # place of the best valid operator, −1 if there is none
     apply: Callable[..., EssentialGraph]  # (graph, source, target, clique), before completion

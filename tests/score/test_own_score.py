@@ -1,0 +1,127 @@
+"""The extension walk: a score of twenty lines, in every method, at 30 variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from score_problems import continuous, discrete
+
+import gflowdag as gd
+from gflowdag.score import make_score
+
+D = 30
+
+
+@dataclass
+class BIC(gd.LocalScore):
+    """The Gaussian BIC: greatest log likelihood, less ½ log n for each parameter."""
+
+    penalty: float = 1.0
+
+    def prepare(self, data):
+        self._rows = data.num_rows
+        self._covariance = np.cov(data.values.T, bias=True)
+
+    def local(self, node, parents):
+        count = parents.sum(axis=1)
+        order = np.argsort(~parents, axis=1, kind="stable")  # the parents first
+        values = np.empty(len(parents))
+        for size in np.unique(count):
+            rows = np.flatnonzero(count == size)
+            members = order[rows, :size]
+            among = self._covariance[members[:, :, None], members[:, None, :]]
+            cross = self._covariance[members, node]
+            explained = np.einsum("mi,mi->m", cross, np.linalg.solve(among, cross[:, :, None])[:, :, 0])
+            values[rows] = -0.5 * self._rows * np.log(self._covariance[node, node] - explained)
+        return values - 0.5 * self.penalty * np.log(self._rows) * (count + 1)
+
+
+TIERS = gd.Knowledge(tiers=[[f"x{i}"] for i in range(D)])  # acyclic, however short the search
+QUICK = {
+    "mc3": (gd.MC3, {"num_chains": 4, "burn_in": 500, "num_steps": 1000, "thinning": 100}),
+    "order-mcmc": (
+        gd.OrderMCMC,
+        {"num_candidates": 3, "iterations": 60, "num_records": 8, "num_chains": 2, "num_temperatures": 1},
+    ),
+    "gadget": (
+        gd.Gadget,
+        {"num_candidates": 3, "burn_in": 50, "num_steps": 50, "num_runs": 2, "n_jobs": 1},
+    ),
+    "dag-gflownet": (
+        gd.DAGGFlowNet,
+        {"iterations": 2, "batch_size": 2, "num_weighted": 4, "num_samples": 4, "num_guides": 0,
+         "num_witnesses": 0, "knowledge": gd.Knowledge(max_parents=1)},
+    ),
+    "order-gflownet": (
+        gd.OrderGFlowNet,
+        {"num_candidates": 3, "iterations": 2, "batch_size": 4, "num_samples": 4,
+         "chain_steps": 60, "num_chains": 2, "width": 16, "depth": 1},
+    ),
+    "dibs": (gd.DiBS, {"num_particles": 2, "num_steps": 3, "num_graphs": 4, "knowledge": TIERS}),
+    "bootstrap-ges": (gd.BootstrapGES, {"num_bootstraps": 2, "n_jobs": 1}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table():
+    values = continuous(d=D, n=200).values
+    return gd.Dataset.from_array(values, names=[f"x{i}" for i in range(D)])
+
+
+@pytest.mark.parametrize("method", QUICK)
+def test_a_score_of_ones_own_works_in_every_method_at_30_variables(method, table):
+    if method == "gadget":
+        pytest.importorskip("sumu")
+    estimator, options = QUICK[method]
+    posterior = estimator(score=BIC(), random_state=0, **options).fit(table).posterior_
+    own = make_score(table, score=BIC(), knowledge=options.get("knowledge"))
+    np.testing.assert_allclose(posterior.log_scores, own.log_score(posterior.samples), rtol=1e-9)
+    if method in ("mc3", "order-mcmc", "gadget", "bootstrap-ges"):  # the others are hardly trained
+        p = posterior.edge_probabilities().to_numpy()
+        assert (p + p.T)[np.arange(D - 1), np.arange(1, D)].min() > 0.9  # the chain that made the data
+
+
+def test_the_exact_posterior_of_a_score_of_ones_own_is_that_of_all_graphs():
+    from gflowdag.graph.enumeration import all_dags
+
+    data = continuous(d=4, n=50)
+    graphs = all_dags(4)
+    weight = np.exp(make_score(data, score=BIC()).log_score(graphs) + 300.0)
+    expected = np.tensordot(weight / weight.sum(), graphs, axes=1)
+    posterior = gd.fit(data, method="exact", score=BIC())
+    np.testing.assert_allclose(posterior.edge_probabilities(), expected, atol=1e-12)
+
+
+def test_the_exact_posterior_takes_it_at_six_variables_too():
+    posterior = gd.fit(continuous(d=6, n=500), score=BIC(penalty=3.0), random_state=0)
+    assert posterior.method == "exact"
+    p = posterior.edge_probabilities().to_numpy()
+    assert (p + p.T)[np.arange(5), np.arange(1, 6)].min() > 0.9
+
+
+def test_discrete_tables_of_more_than_20_variables_are_taken():
+    data = discrete(d=22, n=100)
+    posterior = gd.fit(
+        data, method="mc3", score=gd.BDeu(ess=2), num_chains=4, burn_in=200, num_steps=400, thinning=50
+    )
+    own = make_score(data, score=gd.BDeu(ess=2))
+    np.testing.assert_allclose(posterior.log_scores, own.log_score(posterior.samples), rtol=1e-9)
+
+
+def test_the_score_and_its_parameters_are_part_of_a_checkpoint():
+    data = continuous(d=3)
+    prints = set()
+    for score in ("bge", gd.BGe(), gd.BGe(alpha_w=9), BIC(), BIC(penalty=2.0)):
+        estimator = gd.OrderGFlowNet(score=score)
+        estimator._data = data
+        prints.add(estimator._fingerprint(make_score(data, score=score), 0))
+    assert len(prints) == 5
+
+
+def test_methods_with_the_same_score_object_are_compared_with_its_exact_posterior():
+    methods = {name: gd.MC3(score=BIC(), **QUICK["mc3"][1], random_state=0) for name in ("one", "two")}
+    comparison = gd.compare(methods, data=continuous(d=4))
+    assert not comparison.failures
+    assert comparison.reference is not None
