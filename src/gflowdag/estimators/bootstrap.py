@@ -137,7 +137,7 @@ class BootstrapGES(_Bootstrap):
 
     def _search(self, score: Score) -> bootstrap.Search:
         limit = score.constraints.max_parents
-        if self._uses_score():
+        if not isinstance(self.score, str):
             return partial(
                 ges.search_by,
                 data=self._data,
