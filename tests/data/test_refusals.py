@@ -118,7 +118,7 @@ def test_a_dropped_column_needs_no_kind(tmp_path: Path):
 
 def test_two_kinds_for_one_column_are_a_contradiction(tmp_path: Path):
     NUMBERS.to_csv(tmp_path / "table.csv", index=False)
-    with pytest.raises(GFlowDAGError, match="--continuous and --discrete both name 'a'"):
+    with pytest.raises(GFlowDAGError, match="continuous and discrete both name 'a'"):
         load_table(str(tmp_path / "table.csv"), continuous=["a,b"], discrete=["a"])
 
 

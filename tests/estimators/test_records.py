@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 import gflowdag as gd
+from gflowdag.data.options import READ_OPTIONS, ColumnKeywords, ReadKeywords
 from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
 from gflowdag.estimators import REGISTRY, estimator_class, method_names
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.fitting import fit
-from gflowdag.estimators.options import MethodOptions, ReadingOptions
+from gflowdag.estimators.options import MethodOptions
 from gflowdag.estimators.registry import estimator_classes
 
 SHARED = {field.name for field in dataclasses.fields(StructureLearner)}
@@ -40,11 +41,11 @@ def test_the_signature_of_fit_names_every_option_of_every_method() -> None:
     assert set(inspect.signature(fit).parameters) - {"X", "method", "interventions", "options"} == SHARED
 
 
-def test_the_reading_options_of_fit_are_those_of_a_dataset() -> None:
-    known = set(inspect.signature(gd.Dataset.from_frame).parameters)
-    assert set(ReadingOptions.__annotations__) <= known
-    missing = known - set(ReadingOptions.__annotations__) - {"interventions", "knowledge", "standardize"}
-    assert missing == {"frame"}
+def test_type_checkers_know_every_reading_option() -> None:
+    assert set(ReadKeywords.__annotations__) == set(READ_OPTIONS)
+    apart = {"interventions", "standardize"}  # parameters of their own
+    assert set(READ_OPTIONS) - set(ColumnKeywords.__annotations__) == apart
+    assert apart <= set(inspect.signature(fit).parameters)
 
 
 def test_fit_and_the_estimators_have_the_same_defaults() -> None:

@@ -214,13 +214,11 @@ def test_comments_that_never_close_do_not_take_quadratic_time() -> None:
 def test_a_wrong_true_graph_is_found_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(_text())
     (tmp_path / "truth.csv").write_text("source,target\na,nobody\n")
-    config = {"data": str(tmp_path / "table.csv"), "knowledge": None, "interventions": None}
-    config |= {"intervention_base": None, "standardize": True, "discretize": None, "missing": "error"}
+    config = {"data": str(tmp_path / "table.csv"), "truth_file": tmp_path / "truth.csv"}
     with pytest.raises(DataError, match="unknown variables: nobody"):
         commands.run_fit(
             config | {"method": "exact", "budget": None, "iterations": None, "preset": None},
             out=tmp_path / "run",
-            truth=tmp_path / "truth.csv",
             resume=False,
             verbose=False,
         )

@@ -18,35 +18,28 @@ from gflowdag.cli.options import (
     JSON,
     AlphaMu,
     AlphaW,
-    Continuous,
     Coordinator,
     Deterministic,
     Devices,
-    Discrete,
-    Discretize,
-    Drop,
     EquivalentSampleSize,
-    InterventionBase,
-    Interventions,
     KnowledgeFile,
-    MaxLevels,
-    Missing,
     Prior,
     Processes,
     ProcessId,
     Quiet,
     ScoreName,
     Seed,
-    Standardize,
     Table,
     Truth,
     complete_method,
     make_console,
     print_json,
 )
+from gflowdag.cli.reading import reads_table
 from gflowdag.estimators.registry import method_names
 
 if TYPE_CHECKING:
+    from gflowdag.data.options import ReadOptions
     from gflowdag.posterior.posterior import Posterior
 
 app = typer.Typer(
@@ -90,10 +83,11 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """The posterior of the Sachs cytometry data, with a report."""
-    fit("sachs", out=out, quiet=quiet)
+    fit(data="sachs", out=out, quiet=quiet)
 
 
 @app.command()
+@reads_table
 def fit(
     data: Table,
     method: Annotated[
@@ -109,15 +103,7 @@ def fit(
     alpha_w: AlphaW = None,
     ess: EquivalentSampleSize = None,
     prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
-    standardize: Standardize = True,
-    drop: Drop = None,
-    continuous: Continuous = None,
-    discrete: Discrete = None,
-    discretize: Discretize = None,
-    missing: Missing = "error",
-    max_levels: MaxLevels = 30,
-    interventions: Interventions = None,
-    intervention_base: InterventionBase = None,
+    reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     truth: Truth = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
@@ -158,17 +144,9 @@ def fit(
         "alpha_w": alpha_w,
         "ess": ess,
         "prior": prior.value,
-        "standardize": standardize,
-        "drop": drop,
-        "continuous": continuous,
-        "discrete": discrete,
-        "discretize": discretize,
-        "missing": missing,
-        "max_levels": max_levels,
-        "interventions": interventions,
-        "intervention_base": intervention_base,
-        "knowledge": None if knowledge is None else str(knowledge),
-        "truth": None if truth is None else str(truth),
+        **(reading.to_dict() if reading is not None else {}),
+        "knowledge_file": knowledge,
+        "truth_file": truth,
         "samples": samples,
         "seed": seed,
         "budget": budget,
@@ -180,9 +158,7 @@ def fit(
     }
     if resume and out is not None and leads and not quiet and not runs.holds_work(out):
         _complain(f"there is no run in {out} to go on with yet: it starts anew")
-    posterior, run = commands.run_fit(
-        config, out=out, truth=truth, resume=resume, verbose=leads and not (quiet or json)
-    )
+    posterior, run = commands.run_fit(config, out=out, resume=resume, verbose=leads and not (quiet or json))
     if not leads:
         return
     if json:
@@ -196,34 +172,17 @@ def fit(
 
 
 @app.command()
+@reads_table
 def check(
     data: Table,
-    interventions: Interventions = None,
-    intervention_base: InterventionBase = None,
+    reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
-    drop: Drop = None,
-    continuous: Continuous = None,
-    discrete: Discrete = None,
-    discretize: Discretize = None,
-    missing: Missing = "error",
-    max_levels: MaxLevels = 30,
     json: JSON = False,
 ) -> None:
     """Look at a table: kinds, problems, cost of each method."""
     from gflowdag.cli import commands, inspect
 
-    table = commands.load_table(
-        data,
-        interventions=interventions,
-        intervention_base=intervention_base,
-        knowledge=knowledge,
-        drop=drop,
-        continuous=continuous,
-        discrete=discrete,
-        discretize=discretize,
-        missing=missing,
-        max_levels=max_levels,
-    )
+    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge))
     facts = inspect.describe(table)
     if json:
         print_json(facts)
@@ -236,6 +195,7 @@ for about_runs in (run_commands.query, run_commands.export, run_commands.report)
 
 
 @app.command()
+@reads_table
 def compare(
     data: Table,
     methods: Annotated[
@@ -245,16 +205,8 @@ def compare(
         ),
     ] = None,
     truth: Truth = None,
-    interventions: Interventions = None,
-    intervention_base: InterventionBase = None,
+    reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
-    standardize: Standardize = True,
-    drop: Drop = None,
-    continuous: Continuous = None,
-    discrete: Discrete = None,
-    discretize: Discretize = None,
-    missing: Missing = "error",
-    max_levels: MaxLevels = 30,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
     seed: Seed = 0,
     report: Annotated[
@@ -269,19 +221,7 @@ def compare(
     """
     from gflowdag.cli import commands
 
-    table = commands.load_table(
-        data,
-        interventions=interventions,
-        intervention_base=intervention_base,
-        knowledge=knowledge,
-        standardize=standardize,
-        drop=drop,
-        continuous=continuous,
-        discrete=discrete,
-        discretize=discretize,
-        missing=missing,
-        max_levels=max_levels,
-    )
+    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge))
     comparison = commands.run_comparison(
         table,
         methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],

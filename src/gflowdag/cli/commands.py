@@ -6,13 +6,15 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
+from gflowdag.cli.question import question, stored_knowledge, stored_truth
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
-from gflowdag.data.columns import MAX_LEVELS
+from gflowdag.data.options import ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import STANDARD_INPUT, read_csv
 from gflowdag.data.refusals import checked_dataset
 from gflowdag.errors import GFlowDAGError
@@ -32,55 +34,45 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def load_table(
     source: str,
+    options: ReadOptions | None = None,
     *,
-    interventions: str | None = None,
-    intervention_base: int | None = None,
-    knowledge: Path | None = None,
-    standardize: bool = True,
-    discretize: str | None = None,
-    missing: str = "error",
-    max_levels: int = MAX_LEVELS,
-    drop: Sequence[str] | None = None,
-    continuous: Sequence[str] | None = None,
-    discrete: Sequence[str] | None = None,
+    knowledge: Knowledge | None = None,
+    **changes: Unpack[ReadKeywords],
 ) -> Dataset:
     """A CSV file (`-`: standard input) or the name of a built-in data set, as a `Dataset`.
 
     All of its problems are in one error.
 
-    Columns are given by name, or several names separated by commas.
+    Arguments as for `Dataset.from_frame`. Columns are given by name, or several names separated by commas.
     """
+    options = read_options(options, changes)
+    targets = options.interventions
     if _is_named(source):
-        if interventions is not None:
+        if targets is not None:
             raise GFlowDAGError(f"--interventions is for your own tables; {source} brings its own")
         loaded = load_dataset(source)
         frame, targets = loaded.frame, loaded.interventions
     else:
         if not Path(source).exists() and (meant := nearest(source, list_datasets()["name"])):
             raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {meant}?")
-        frame, targets = read_csv(source), interventions
-    if intervention_base is not None and targets is None:
+        frame = read_csv(source)
+    if options.intervention_base is not None and targets is None:
         raise GFlowDAGError("--intervention-base numbers the targets of --interventions COLUMN: name it too")
-    options: dict[str, Any] = {
-        "kinds": _kinds(_column_names(continuous, frame), _column_names(discrete, frame)),
-        "interventions": targets,
-        "intervention_base": intervention_base,
-        "standardize": standardize,
-        "discretize": discretize,
-        "missing": missing,
-        "max_levels": max_levels,
-        "knowledge": None if knowledge is None else Knowledge.from_toml(knowledge),
-    }
-    dropped = _column_names(drop, frame)
-    if len(set(dropped)) == frame.shape[1] > 0:
+    options = replace(
+        options,
+        interventions=targets,
+        drop=_column_names(options.drop, frame),
+        continuous=_column_names(options.continuous, frame),
+        discrete=_column_names(options.discrete, frame),
+    )
+    if len(set(options.drop)) == frame.shape[1] > 0:
         raise GFlowDAGError("--drop names every column of the table: leave in the variables to learn about")
-    return checked_dataset(frame, drop=dropped, **options)
+    return checked_dataset(frame, options, knowledge=knowledge)
 
 
-def _kinds(continuous: list[str], discrete: list[str]) -> dict[str, str]:
-    if both := [name for name in continuous if name in discrete]:
-        raise GFlowDAGError(f"--continuous and --discrete both name {both[0]!r}: a column has one kind")
-    return {**dict.fromkeys(continuous, "continuous"), **dict.fromkeys(discrete, "discrete")}
+def load_knowledge(path: Path | None) -> Knowledge | None:
+    """What a knowledge file says; None without one."""
+    return None if path is None else Knowledge.from_toml(path)
 
 
 def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:
@@ -140,9 +132,11 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
 
 
 def run_fit(
-    config: dict[str, Any], *, out: Path | None, truth: Path | None, resume: bool, verbose: bool
+    config: dict[str, Any], *, out: Path | None, resume: bool, verbose: bool
 ) -> tuple[Posterior, Path]:
     """Fit, and write the run folder. Returns the posterior and the folder.
+
+    What the files `knowledge_file` and `truth_file` hold becomes a part of the stored question.
 
     Where several processes work together, process 0 writes.
     """
@@ -157,9 +151,11 @@ def run_fit(
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config)
     score = configured_score(config)
-    data = _configured_table(config)
-    true_graph = load_truth(config["data"], truth, data.names)
-    asked = config | {"data_sha256": data.sha256}
+    data = load_table(
+        config["data"], ReadOptions.from_dict(config), knowledge=load_knowledge(config.get("knowledge_file"))
+    )
+    true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
+    asked = question(config, data, true_graph)
     with leader_first():
         run = None if not is_leader() else _started_run(out, name, asked, resume)
     # The others write nothing, whatever they think the folder is; they read the checkpoint in it.
@@ -180,7 +176,7 @@ def run_fit(
             return posterior, folder
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
         facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
-        posterior.report(folder / runs.REPORT, config=config, data=data, truth=true_graph, **facts)
+        posterior.report(folder / runs.REPORT, config=asked, data=data, truth=true_graph, **facts)
     return posterior, folder
 
 
@@ -204,23 +200,6 @@ def join_processes(coordinator: str | None, processes: int | None, process_id: i
 def _make_deterministic() -> None:
     """Have XLA choose GPU kernels that always add in the same order; to be called before it starts."""
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_deterministic_ops=true"
-
-
-def _configured_table(config: dict[str, Any]) -> Dataset:
-    knowledge = config["knowledge"]
-    return load_table(
-        config["data"],
-        interventions=config["interventions"],
-        intervention_base=config["intervention_base"],
-        knowledge=None if knowledge is None else Path(knowledge),
-        standardize=config["standardize"],
-        discretize=config["discretize"],
-        missing=config["missing"],
-        max_levels=config.get("max_levels", MAX_LEVELS),
-        drop=config.get("drop"),
-        continuous=config.get("continuous"),
-        discrete=config.get("discrete"),
-    )
 
 
 def _method_options(estimator: type, config: dict[str, Any]) -> dict[str, Any]:
@@ -265,13 +244,13 @@ def rewrite_report(run: Path, to: Path | None) -> Path:
 
 
 def _table_of(config: dict[str, Any]) -> dict[str, Any]:
-    """The table and the true graph behind a run, where they can still be found and are the same."""
+    """The table behind a run, where it can still be found and is the same, and the stored true graph."""
     try:
-        files = [Path(config[name]) for name in ("data", "knowledge", "truth") if config.get(name)]
-        if any(file == STANDARD_INPUT or (file.exists() and not file.is_file()) for file in files):
+        file = Path(config["data"])
+        if file == STANDARD_INPUT or (file.exists() and not file.is_file()):
             return {}  # a stranger's folder may name a pipe, which would never end
-        data = _configured_table(config)
-        truth = load_truth(config["data"], Path(config["truth"]) if config.get("truth") else None, data.names)
+        data = load_table(config["data"], ReadOptions.from_dict(config), knowledge=stored_knowledge(config))
+        truth = stored_truth(config, data.names)
     except Exception:  # the table was moved, or the settings are a stranger's: the report does without it
         return {}
     return {"data": data, "truth": truth} if data.sha256 == config.get("data_sha256") else {}

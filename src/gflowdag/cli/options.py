@@ -113,6 +113,11 @@ Drop = Annotated[
 Continuous = Annotated[list[str] | None, typer.Option(help="Columns that are continuous.", metavar="NAMES")]
 Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discrete.", metavar="NAMES")]
 
+Transforms = Annotated[
+    list[str] | None,
+    typer.Option(help="log: of all continuous columns; COLUMN=log: of one.", metavar="[COLUMN=]log"),
+]
+
 
 def make_console() -> Console:
     from rich.console import Console

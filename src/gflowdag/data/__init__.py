@@ -5,12 +5,14 @@ from __future__ import annotations
 from gflowdag.data.catalog import LoadedDataset, list_datasets, load_dataset, load_network
 from gflowdag.data.dataset import Dataset
 from gflowdag.data.knowledge import Constraints, Knowledge
+from gflowdag.data.options import ReadOptions
 
 __all__ = [
     "Constraints",
     "Dataset",
     "Knowledge",
     "LoadedDataset",
+    "ReadOptions",
     "list_datasets",
     "load_dataset",
     "load_network",

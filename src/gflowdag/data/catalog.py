@@ -100,7 +100,8 @@ class LoadedDataset:
 
     def dataset(self, **options: Any) -> Dataset:
         """The checked table with its interventions; `options` are those of `Dataset.from_frame`."""
-        return Dataset.from_frame(self.frame, **{"interventions": self.interventions, **options})
+        given: dict[str, Any] = {"interventions": self.interventions, **options}
+        return Dataset.from_frame(self.frame, **given)
 
 
 def list_datasets() -> pd.DataFrame:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,10 @@ from scipy.sparse import issparse
 
 from gflowdag.data import table
 from gflowdag.data.checks import check_collinear, check_constant, check_copies, check_range
-from gflowdag.data.columns import MAX_LEVELS, Column, Kind, observed_levels
+from gflowdag.data.columns import Column, Kind, observed_levels
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
+from gflowdag.data.options import ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.runtime.messages import counted, shown, unknown_name
@@ -33,6 +34,7 @@ class Dataset:
     intervened: np.ndarray | None = None  # bool [n, d], read-only: what was set from outside; None: nothing
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()  # sentences for the user
+    options: ReadOptions = field(default_factory=ReadOptions)  # how the table was read
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False
@@ -50,77 +52,64 @@ class Dataset:
     def from_frame(
         cls,
         frame: pd.DataFrame,
+        options: ReadOptions | None = None,
         *,
-        kinds: Kind | Mapping[str, Kind] | None = None,
-        standardize: bool = True,
-        discretize: Literal["quantile", "interval"] | None = None,
-        bins: int = 3,
-        transform: Literal["log"] | None = None,
-        missing: Literal["error", "drop"] = "error",
-        interventions: Any = None,
-        intervention_base: int | None = None,
         knowledge: Knowledge | None = None,
-        max_levels: int = MAX_LEVELS,
+        **changes: Unpack[ReadKeywords],
     ) -> Dataset:
         """Check a DataFrame (rows are observations, columns variables) and turn it into numbers.
 
         Args:
             frame: the table.
-            kinds: `"continuous"` or `"discrete"`, for all columns or by name. Otherwise floats are
-                continuous; text, bools and categories discrete; integers discrete with at most ten values.
-                `notes` says what was taken.
-            standardize: scale continuous columns to mean 0 and sample standard deviation 1 (ddof = 1).
-            discretize: cut continuous columns into `bins` bins of equal counts or of equal widths.
-            bins: number of bins for `discretize`.
-            transform: `"log"` takes the logarithm of continuous columns first.
-            missing: `"error"` refuses missing values, `"drop"` leaves out the rows that have any.
-            interventions: a column of `frame` with the targets (then no variable), or any other form that
-                `gflowdag.data.interventions.intervention_mask` reads.
-            intervention_base: number of the first variable where interventions are integers; they count the
-                columns of `frame`.
+            options: how to read it.
             knowledge: required and forbidden edges, tiers, maximum number of parents.
-            max_levels: the most levels that a discrete column may have.
+            **changes: attributes of `ReadOptions`, instead of `options` or in place of some of them: `kinds`,
+                `continuous`, `discrete`, `drop`, `transform`, `standardize`, `discretize`, `bins`,
+                `max_levels`, `missing`, `interventions`, `intervention_base`.
 
         Raises:
             DataError: naming the column and the remedy, before anything is computed.
             KnowledgeError: the knowledge names unknown variables or contradicts itself.
         """
-        table.check_options(discretize=discretize, transform=transform, missing=missing, bins=bins)
-        frame = table.named_columns(frame)
-        frame, intervened = table.split_interventions(frame, interventions, intervention_base)
+        options = read_options(options, changes)
+        frame, intervened = table.variables(frame, options)
         names = list(frame.columns)
         if knowledge is not None:
             knowledge.resolve(names)
         row_numbers = table.notes_on_row_numbers(frame)
-        frame, intervened, notes = table.complete_rows(frame, intervened, missing)
+        frame, intervened, notes = table.complete_rows(frame, intervened, options.missing)
         table.check_rows(len(frame))
 
+        kinds = table.column_kinds(frame, options)
+        logged = table.logged_columns(kinds, options)
         columns = [
-            Column(name, kind, log=transform == "log")
+            Column(name, kind, log=name in logged)
             if kind == "continuous"
-            else Column(name, kind, levels=observed_levels(name, frame[name], max_levels))
-            for name, kind in table.column_kinds(frame, kinds).items()
+            else Column(name, kind, levels=observed_levels(name, frame[name], options.max_levels))
+            for name, kind in kinds.items()
         ]
         encoded = _encoded(columns, frame)
         check_constant(encoded, names)
         continuous = [index for index, column in enumerate(columns) if column.kind == "continuous"]
         if continuous:
             check_range(encoded[:, continuous], [names[index] for index in continuous])
-        if discretize is not None:
+        if options.discretize is not None:
             columns = [
-                column.binned(frame[column.name], discretize, bins) if column.kind == "continuous" else column
+                column.binned(frame[column.name], options.discretize, options.bins)
+                if column.kind == "continuous"
+                else column
                 for column in columns
             ]
         table.check_one_kind(columns)
         is_continuous = columns[0].kind == "continuous"
-        if is_continuous and standardize:
+        if is_continuous and options.standardize:
             columns = [column.standardized(frame[column.name]) for column in columns]
         values = _encoded(columns, frame)
         (check_collinear if is_continuous else check_copies)(values, names)
 
         notes += table.notes_on_columns(columns) + table.notes_on_interventions(intervened, names)
         notes += row_numbers
-        return cls(tuple(columns), values, intervened, knowledge, tuple(notes))
+        return cls(tuple(columns), values, intervened, knowledge, tuple(notes), options.plain())
 
     @classmethod
     def from_array(cls, array: Any, names: Sequence[str] | None = None, **options: Any) -> Dataset:
@@ -128,21 +117,7 @@ class Dataset:
 
         Masked cells are missing values.
         """
-        try:
-            array = array if np.ma.isMaskedArray(array) else np.asarray(array)
-        except ValueError as error:
-            raise DataError(
-                "The rows have different lengths; every row needs one value per variable."
-            ) from error
-        if array.ndim != 2:
-            raise DataError(
-                f"The array has {counted(array.ndim, 'dimension')}; it needs 2: rows and variables."
-            )
-        if names is None:
-            names = [f"X{number}" for number in range(1, array.shape[1] + 1)]
-        if len(names) != array.shape[1]:
-            raise DataError(f"{len(names)} names were given for {counted(array.shape[1], 'column')}.")
-        return cls.from_frame(pd.DataFrame(array).set_axis(list(names), axis=1), **options)
+        return cls.from_frame(_array_frame(array, names), **options)
 
     @classmethod
     def from_csv(cls, path: str | Path, **options: Any) -> Dataset:
@@ -181,18 +156,8 @@ class Dataset:
         """
         if isinstance(data, Dataset):
             return data._with_interventions(interventions, options)._with_knowledge(knowledge)
-        if isinstance(data, str | Path):
-            raise DataError(f"To read the file {str(data)!r}, use Dataset.from_csv.")
-        if issparse(data):  # some of which are mappings too
-            raise DataError("Sparse data are not supported: pass X.toarray().")
-        if isinstance(data, Mapping):
-            raise DataError("A mapping of columns is no table yet: pass pandas.DataFrame(columns).")
         options |= {"interventions": interventions, "knowledge": knowledge}
-        if isinstance(data, pd.DataFrame):
-            return cls.from_frame(data, **options)
-        if hasattr(data, "to_pandas"):
-            return cls.from_frame(table.to_pandas(data), **options)
-        return cls.from_array(data, **options)
+        return cls.from_frame(as_frame(data), **options)
 
     def _with_knowledge(self, knowledge: Knowledge | None) -> Dataset:
         if knowledge is None or knowledge == self.knowledge:
@@ -230,10 +195,10 @@ class Dataset:
 
         The options are those of `from_frame`.
         """
-        table.check_options(missing=missing)
-        frame, intervened = table.split_interventions(
-            table.named_columns(frame), interventions, intervention_base
+        options = ReadOptions(
+            missing=missing, interventions=interventions, intervention_base=intervention_base
         )
+        frame, intervened = table.variables(frame, options)
         for name in self.names:
             if name not in frame.columns:
                 raise DataError(f"The new table lacks the column {name!r}.")
@@ -326,6 +291,33 @@ class Dataset:
                 numbers = pd.Categorical.from_codes(numbers.astype(np.int64), categories=list(column.levels))
             columns[column.name] = numbers
         return pd.DataFrame(columns)
+
+
+def as_frame(data: Any) -> pd.DataFrame:
+    """Whatever table a user passes, as a pandas DataFrame; arrays get the names X1 … Xd."""
+    if isinstance(data, str | Path):
+        raise DataError(f"To read the file {str(data)!r}, use Dataset.from_csv.")
+    if issparse(data):  # some of which are mappings too
+        raise DataError("Sparse data are not supported: pass X.toarray().")
+    if isinstance(data, Mapping):
+        raise DataError("A mapping of columns is no table yet: pass pandas.DataFrame(columns).")
+    if isinstance(data, pd.DataFrame):
+        return data
+    return table.to_pandas(data) if hasattr(data, "to_pandas") else _array_frame(data, None)
+
+
+def _array_frame(array: Any, names: Sequence[str] | None) -> pd.DataFrame:
+    try:
+        array = array if np.ma.isMaskedArray(array) else np.asarray(array)
+    except ValueError as error:
+        raise DataError("The rows have different lengths; every row needs one value per variable.") from error
+    if array.ndim != 2:
+        raise DataError(f"The array has {counted(array.ndim, 'dimension')}; it needs 2: rows and variables.")
+    if names is None:
+        names = [f"X{number}" for number in range(1, array.shape[1] + 1)]
+    if len(names) != array.shape[1]:
+        raise DataError(f"{len(names)} names were given for {counted(array.shape[1], 'column')}.")
+    return pd.DataFrame(array).set_axis(list(names), axis=1)
 
 
 def _encoded(columns: Sequence[Column], frame: Any) -> np.ndarray:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
 
 import pandas as pd
 
 from gflowdag.data import table
 from gflowdag.data.dataset import Dataset
+from gflowdag.data.knowledge import Knowledge
+from gflowdag.data.options import ReadKeywords, ReadOptions, read_options
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted
 
@@ -24,16 +27,23 @@ class Problems(NamedTuple):
     has_gaps: bool  # rows with missing values
 
 
-def checked_dataset(frame: table.Frame, *, drop: Sequence[str] = (), **options: Any) -> Dataset:
-    """`Dataset.from_frame(frame, **options)` without the columns `drop`, whose interventions are read first.
+def checked_dataset(
+    frame: table.Frame,
+    options: ReadOptions | None = None,
+    *,
+    knowledge: Knowledge | None = None,
+    **changes: Unpack[ReadKeywords],
+) -> Dataset:
+    """`Dataset.from_frame` with the same arguments.
 
     Raises:
         DataError: one error with all problems and the options against them.
     """
+    options = read_options(options, changes)
     try:
-        return _dataset(frame, drop, options)
+        return Dataset.from_frame(frame, options, knowledge=knowledge)
     except DataError as error:
-        found = table_problems(frame, drop=drop, **options)
+        found = table_problems(frame, options, knowledge=knowledge)
         if len(found.messages) == 1:
             raise DataError(found.messages[0]) from error
         lines = [f"{len(found.messages)} problems", *(f"  - {text}" for text in found.messages[:_MAX_LINES])]
@@ -46,75 +56,65 @@ def checked_dataset(frame: table.Frame, *, drop: Sequence[str] = (), **options: 
         raise DataError("\n".join(lines)) from error
 
 
-def table_problems(frame: table.Frame, *, drop: Sequence[str] = (), **options: Any) -> Problems:
+def table_problems(
+    frame: table.Frame,
+    options: ReadOptions | None = None,
+    *,
+    knowledge: Knowledge | None = None,
+    **changes: Unpack[ReadKeywords],
+) -> Problems:
     """What `checked_dataset` would refuse: in the whole, in each column alone, then in the rest."""
-    first = _refusal(lambda: _dataset(frame, drop, options))
+    options = read_options(options, changes)
+    first = _refusal(lambda: Dataset.from_frame(frame, options, knowledge=knowledge))
     if first is None:
         return Problems((), (), False)
-    if whole := _refusal(lambda: _check_whole(frame, drop, options)):
+    if whole := _refusal(lambda: _check_whole(frame, options)):
         return Problems((whole,), (), False)
-    variables, intervened, targets = _variables(frame, drop, options)
-    gaps = _refusal(lambda: table.complete_rows(variables, None, options.get("missing", "error")))
+    variables, intervened, targets = _variables(frame, options)
+    gaps = _refusal(lambda: table.complete_rows(variables, None, options.missing))
     alone = {name: _refusal_of_column(variables[[name]], name, options) for name in variables.columns}
     refused = [name for name, message in alone.items() if message]
     stuck = _refusal(lambda: table.check_no_targets(intervened[refused]))
-    aside = {"interventions": None, "missing": "drop", "knowledge": None}
-    aside = {**options, **aside, "kinds": _kinds_without(options.get("kinds"), drop)}
-    some_left = len(refused) < len(variables.columns)
-    together = _refusal(lambda: _dataset(variables, refused, aside)) if some_left else None
+    left = [name for name in variables.columns if name not in refused]
+    together = _refusal_of_columns(variables[left], options) if left else None
     messages = [message for message in (gaps, *alone.values(), targets, stuck, together) if message]
     unusable = tuple(name for name in refused if not intervened[name].any())
     return Problems(tuple(messages) or (first,), unusable, gaps is not None)
 
 
-def _dataset(frame: table.Frame, drop: Sequence[str], options: dict[str, Any]) -> Dataset:
-    interventions, base = options.get("interventions"), options.get("intervention_base")
-    frame, intervened = table.drop_columns(frame, drop, interventions, base)
-    kinds = _kinds_without(options.get("kinds"), drop)
-    return Dataset.from_frame(frame, **{**options, "kinds": kinds, "interventions": intervened})
-
-
-def _kinds_without(kinds: Any, dropped: Sequence[str]) -> Any:
-    if not isinstance(kinds, dict):
-        return kinds
-    return {name: kind for name, kind in kinds.items() if name not in dropped}
-
-
-def _check_whole(frame: table.Frame, drop: Sequence[str], options: dict[str, Any]) -> None:
+def _check_whole(frame: table.Frame, options: ReadOptions) -> None:
     """Refuse what no column is to blame for."""
-    general = ("discretize", "transform", "missing", "bins")
-    table.check_options(**{key: options[key] for key in general if key in options})
-    table.named_columns(frame.drop(columns=list(drop)))
+    table.named_columns(frame.drop(columns=list(options.drop)))
     table.check_rows(len(frame))
 
 
-def _variables(
-    frame: table.Frame, drop: Sequence[str], options: dict[str, Any]
-) -> tuple[table.Frame, table.Frame, str | None]:
+def _variables(frame: table.Frame, options: ReadOptions) -> tuple[table.Frame, table.Frame, str | None]:
     """The variables, the mask of what was set from outside, and why the interventions are refused."""
-    targets, refusal = options.get("interventions"), None
+    targets, refusal = options.interventions, None
     try:
-        frame, intervened = table.drop_columns(frame, drop, targets, options.get("intervention_base"))
+        frame, intervened = table.drop_columns(frame, options.drop, targets, options.intervention_base)
     except DataError as error:
-        aside = [*drop, targets] if isinstance(targets, str) else list(drop)
+        aside = [*options.drop, targets] if isinstance(targets, str) else list(options.drop)
         frame, intervened, refusal = frame.drop(columns=aside, errors="ignore"), None, str(error)
     if intervened is None:
         intervened = pd.DataFrame(False, index=frame.index, columns=frame.columns)
     return frame, intervened, refusal
 
 
-def _refusal_of_column(column: table.Frame, name: str, options: dict[str, Any]) -> str | None:
+def _refusal_of_column(column: table.Frame, name: str, options: ReadOptions) -> str | None:
     num_values = int(column[name].notna().sum())
     if num_values < 2:
         return (
             f"Column {name!r} has {counted(num_values, 'value')} in {len(column)} rows. "
             "Drop it (--drop NAMES on the command line)."
         )
-    kinds = options.get("kinds")
-    if isinstance(kinds, dict):
-        kinds = {name: kinds[name]} if name in kinds else None
-    alone = {key: options[key] for key in ("discretize", "bins", "transform", "max_levels") if key in options}
-    return _refusal(lambda: Dataset.from_frame(column, kinds=kinds, missing="drop", **alone))
+    return _refusal_of_columns(column, options)
+
+
+def _refusal_of_columns(columns: table.Frame, options: ReadOptions) -> str | None:
+    """Why these columns cannot be a table, apart from rows with missing values."""
+    alone = replace(options.of_columns(list(columns.columns)), missing="drop")
+    return _refusal(lambda: Dataset.from_frame(columns, alone))
 
 
 def _refusal(attempt: Callable[[], Any]) -> str | None:

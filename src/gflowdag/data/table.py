@@ -12,6 +12,7 @@ from pandas.api import types
 
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind, plain_name
 from gflowdag.data.interventions import intervention_mask
+from gflowdag.data.options import ReadOptions
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted, shown, unknown_name
 
@@ -72,6 +73,14 @@ def split_interventions(
     return frame, intervention_mask(interventions, list(frame.columns), len(frame), base=base)
 
 
+def variables(frame: Frame, options: ReadOptions) -> tuple[Frame, np.ndarray | None]:
+    """The variables of a table, without those to drop, and the mask [n, d] of what was set from outside."""
+    interventions, base = options.interventions, options.intervention_base
+    if options.drop:
+        frame, interventions = drop_columns(frame, options.drop, interventions, base)
+    return split_interventions(named_columns(frame), interventions, base)
+
+
 def drop_columns(
     frame: Frame, dropped: Sequence[str], interventions: Any, base: int | None
 ) -> tuple[Frame, Frame | None]:
@@ -80,6 +89,9 @@ def drop_columns(
     Numbers of targets count the variables of the whole `frame`, as they did for whoever wrote them. A column
     without a name counts for nothing: it holds the names of the rows, as R writes them.
     """
+    frame = frame.set_axis([plain_name(name) for name in frame.columns], axis=1)
+    if unknown := [name for name in dropped if name not in frame.columns]:
+        raise DataError(f"drop names no column. {unknown_name(unknown[0], list(frame.columns))}")
     if interventions is None:
         return frame.drop(columns=list(dropped)), None
     if isinstance(interventions, str) and interventions in dropped:
@@ -106,22 +118,6 @@ def check_no_targets(intervened: Frame) -> None:
             f"A target of interventions cannot be dropped: {shown(told)}. Take these rows out of the table "
             "first, or empty their targets if they may count as observational."
         )
-
-
-def check_options(
-    *, discretize: Any = None, transform: Any = None, missing: Any = "error", bins: Any = 3
-) -> None:
-    """Refuse options of `Dataset.from_frame` that are wrong whatever the table."""
-    choices = {
-        "discretize": (discretize, (None, "quantile", "interval")),
-        "transform": (transform, (None, "log")),
-        "missing": (missing, ("error", "drop")),
-    }
-    for option, (value, known) in choices.items():
-        if value not in known:
-            raise DataError(f"{option} must be one of {', '.join(map(repr, known))}; got {value!r}.")
-    if not isinstance(bins, int | np.integer) or bins < 2:
-        raise DataError(f"bins must be at least 2, a whole number; got {bins!r}.")
 
 
 def check_rows(num_rows: int) -> None:
@@ -165,17 +161,32 @@ def complete_rows(
     return kept, None if intervened is None else intervened[complete], [note]
 
 
-def column_kinds(frame: Frame, kinds: Kind | Mapping[str, Kind] | None) -> dict[str, Kind]:
+def column_kinds(frame: Frame, options: ReadOptions) -> dict[str, Kind]:
     """The kind of each column: as the user says, otherwise inferred."""
     names = list(frame.columns)
-    by_name: Mapping[str, Kind] = dict.fromkeys(names, kinds) if isinstance(kinds, str) else kinds or {}
-    given: dict[str, Kind] = {plain_name(name): kind for name, kind in by_name.items()}
+    given = options.given_kinds(names)
     for name, kind in given.items():
         if name not in names:
             raise DataError(f"`kinds` names an unknown column. {unknown_name(name, names)}")
         if kind not in ("continuous", "discrete"):
             raise DataError(f"The kind of column {name!r} must be 'continuous' or 'discrete', got {kind!r}.")
     return {name: given[name] if name in given else infer_kind(name, frame[name]) for name in names}
+
+
+def logged_columns(kinds: Mapping[str, Kind], options: ReadOptions) -> list[str]:
+    """The columns of which the logarithm is taken: continuous ones, all of them or those that are named."""
+    transforms = options.transforms()
+    if not isinstance(transforms, Mapping):
+        return [name for name, kind in kinds.items() if transforms == "log" and kind == "continuous"]
+    for name in transforms:
+        if name not in kinds:
+            raise DataError(f"`transform` names an unknown column. {unknown_name(name, list(kinds))}")
+        if kinds[name] == "discrete":
+            raise DataError(
+                f"`transform` is for continuous columns, and {name!r} is discrete: leave it out, or pass "
+                f"kinds={{{name!r}: 'continuous'}} (--continuous NAMES on the command line)."
+            )
+    return [name for name, transform in transforms.items() if transform == "log"]
 
 
 def check_one_kind(columns: Sequence[Column]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from gflowdag.data import Dataset, Knowledge
+from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.estimators.method import DISCRETE, INTERVENTIONS, KNOWN_EDGES, MAX_PARENTS, Method, Problem
 from gflowdag.estimators.parameters import check_parameters, positive, whole
@@ -100,6 +101,7 @@ class StructureLearner(BaseEstimator):
         started = time.perf_counter()
         with progress_bar(self.method, enabled=self.verbose) as progress:
             posterior = self._infer(score, seed, progress)
+        posterior = replace(posterior, table=TableDescription.of(data))
         self.posterior_ = posterior.with_diagnostics(
             seconds=time.perf_counter() - started,
             notes=data.notes,

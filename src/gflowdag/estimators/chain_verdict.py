@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gflowdag.posterior.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
 from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.r_hat import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
 from gflowdag.runtime.messages import counted
 
 SHARE_OF_CHAINS = 0.9  # of a budget that the chains may take; the rest is for judging them

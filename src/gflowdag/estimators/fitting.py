@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Unpack
 
+from gflowdag.data.options import ColumnKeywords
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.options import FitOptions, ReadingOptions
+from gflowdag.estimators.options import FitOptions
 from gflowdag.estimators.registry import estimator_class
 from gflowdag.runtime.messages import instead
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gflowdag.posterior.posterior import Posterior
     from gflowdag.score import Prior, UnboundScore
 
-_READING = tuple(ReadingOptions.__annotations__)
+_READING = tuple(ColumnKeywords.__annotations__)
 
 
 def fit(
@@ -51,8 +52,8 @@ def fit(
         random_state: seed.
         verbose: show progress.
         budget: seconds that the whole call may take; what has begun is finished (a step of the chains, say).
-        **options: how the table is read (`kinds`, `missing`, `discretize`, `bins`, `transform`, `max_levels`,
-            `intervention_base`; see `Dataset.from_frame`), and further parameters of the method's estimator.
+        **options: how the table is read (the attributes of `ReadOptions`, such as `kinds`, `missing` and
+            `transform`), and further parameters of the method's estimator.
     """
     reading = {name: value for name, value in options.items() if name in _READING}
     own = {name: value for name, value in options.items() if name not in _READING}

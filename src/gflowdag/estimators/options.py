@@ -5,21 +5,10 @@ A test compares them with the parameters of the estimators, so a misspelt option
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
-
-class ReadingOptions(TypedDict, total=False):
-    """How the table is read; see `Dataset.from_frame`."""
-
-    kinds: Mapping[str, str] | Sequence[str] | None
-    missing: str
-    discretize: str | None
-    bins: int
-    transform: Any
-    max_levels: int
-    intervention_base: int | None
+from gflowdag.data.options import ColumnKeywords
 
 
 class MethodOptions(TypedDict, total=False):
@@ -76,5 +65,5 @@ class MethodOptions(TypedDict, total=False):
     threshold: float
 
 
-class FitOptions(ReadingOptions, MethodOptions, total=False):
+class FitOptions(ColumnKeywords, MethodOptions, total=False):
     """Everything that `fit` takes beside its named parameters."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gflowdag.data.description import TableDescription
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
@@ -59,6 +60,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
         "marginals_given": posterior.marginals is not None,
         "diagnostics": {name: value for name, value in diagnosis.items() if name in stored},
         "extra": diagnosis.extra,
+        "table": None if posterior.table is None else posterior.table.to_dict(),
     }
     arrays = {
         "adjacency": posterior.samples.astype(np.uint8),
@@ -117,6 +119,7 @@ def read_posterior(path: str | Path) -> Posterior:
         log_evidence=_number(path, meta, "log_evidence"),
         log_evidence_error=_number(path, meta, "log_evidence_error"),
         diagnosis=_read_diagnostics(path, meta, arrays),
+        table=_read_table(path, meta.get("table"), arrays["names"].tolist()),
     )
 
 
@@ -186,6 +189,18 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
         raise _damaged(path, "verdict")
     known = {name: value for name, value in values.items() if value is not None}
     return Diagnostics(**known, notes=tuple(notes), extra=extra)
+
+
+def _read_table(path: Path, given: Any, names: list[str]) -> TableDescription | None:
+    if given is None:
+        return None
+    try:
+        description = TableDescription.from_dict(given)
+    except ValueError as error:
+        raise FileFormatError(f"{path}: the description of the table is damaged") from error
+    if description.names != names:
+        raise FileFormatError(f"{path}: the description of the table names other variables")
+    return description
 
 
 def _number(path: Path, found: Mapping[str, Any], name: str) -> float | None:

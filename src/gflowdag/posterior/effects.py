@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from gflowdag.data import Dataset
+from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.posterior.posterior import Posterior
@@ -86,7 +87,9 @@ def total_effects(
 
     Args:
         posterior: a posterior over DAGs.
-        data: the continuous table that it was learnt from: a `Dataset`, DataFrame or array.
+        data: the continuous table that it was learnt from: a DataFrame or array as it was given to `fit`, or
+            a `Dataset` of it. The posterior remembers how it was transformed and scaled, and refuses another
+            table; a posterior that was made by hand or by version 0.2 does not know.
         source: only effects of this variable.
         target: only effects on this variable.
         level: probability of the interval, with equal tails.
@@ -103,12 +106,16 @@ def total_effects(
     """
     if not 0 < level < 1:
         raise DataError(f"level must be between 0 and 1, got {level}")
-    data = Dataset.as_dataset(data, interventions=interventions)
-    if data.intervened is None and posterior.diagnosis.interventional:
+    known = posterior.table
+    if interventions is None and posterior.diagnosis.interventional and _lacks_interventions(data, known):
         raise DataError(
             "the posterior was learnt from interventional data: give total_effects the same `interventions`, "
             "or the Dataset that holds them"
         )
+    if known is None:
+        data = Dataset.as_dataset(data, interventions=interventions)
+    else:
+        data = known.prepare(data, interventions=interventions)
     require_known([*data.names, *(name for name in (source, target) if name is not None)], posterior.names)
     if missing := sorted(set(posterior.names) - set(data.names)):
         raise DataError(f"the data lack the variables {', '.join(missing)}")
@@ -135,6 +142,13 @@ def total_effects(
         )
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+
+def _lacks_interventions(data: Any, known: TableDescription | None) -> bool:
+    """Whether nothing says what was set from outside: neither the data set nor a column known to do so."""
+    if isinstance(data, Dataset):
+        return data.intervened is None
+    return known is None or known.options.interventions is None
 
 
 def _effects(

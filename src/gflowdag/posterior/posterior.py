@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
+from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError, MissingExtraError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
@@ -47,6 +48,7 @@ class Posterior:
             under one prior, not between two.
         log_evidence_error: its standard error; 0 where exact.
         diagnosis: how far to trust all this, as the method says; what `diagnostics()` returns.
+        table: how the table was read and coded, and its fingerprint; None where that is not known.
     """
 
     samples: np.ndarray
@@ -60,6 +62,7 @@ class Posterior:
     log_evidence: float | None = None
     log_evidence_error: float | None = None
     diagnosis: Diagnostics = field(default_factory=Diagnostics)
+    table: TableDescription | None = None
 
     def __post_init__(self) -> None:
         samples = np.asarray(self.samples, dtype=bool)

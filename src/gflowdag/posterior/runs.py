@@ -32,6 +32,12 @@ from gflowdag.runtime.messages import shown
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
+# Settings that do not decide the answer; of files their content does, not their names.
+NOT_ASKED = frozenset(
+    ("command", "data", "out", "quiet", "json", "devices", "knowledge_file", "truth_file", "question_sha256")
+)
+# Settings that version 0.2 did not store, or only as the name of a file; the hash of the table covers most.
+_SINCE_0_3 = {"kinds", "bins", "transform", "score_parameters", "prior_parameters", "truth"}
 _MAX_METRICS_BYTES = 256 << 20
 _VERSIONED = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "numba", "pandas", "scikit-learn")
 
@@ -237,14 +243,26 @@ def _claim(folder: Path) -> int | None:
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """In words, the settings that decide the answer and differ: all but where and how it is shown."""
-    names = sorted({*before, *now} - {"command", "out", "quiet", "json", "truth", "devices"})
+    if "question_sha256" not in before:
+        before, now = ({k: v for k, v in config.items() if k not in _SINCE_0_3} for config in (before, now))
+    before, now = _flat(before), _flat(now)
+    names = sorted({*before, *now} - NOT_ASKED)
     return [
         "the table was another"
         if name == "data_sha256"
         else f"{name} was {_brief(before.get(name))} and is {_brief(now.get(name))} now"
         for name in names
-        if before.get(name) != now.get(name)
+        if (before.get(name) or None) != (now.get(name) or None)
     ]
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the entries of a dictionary one by one, as `knowledge.forbidden`."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        entries = value.items() if isinstance(value, dict) else ()
+        flat |= {f"{name}.{key}": entry for key, entry in entries} if entries else {name: value}
+    return flat
 
 
 def _brief(value: Any) -> str:

@@ -105,11 +105,11 @@ def provenance_rows(
 ) -> list[tuple[str, str]]:
     """Command, seed, settings and versions: enough to do it again."""
     rows = [("Command", str(config.get("command", ""))), ("Seed", _text(config.get("seed")))]
-    hidden = {"command", "seed", "data_sha256"}
+    hidden = {"command", "seed", "data_sha256", "question_sha256", "knowledge", "truth"}
     settings = [
         f"{name} = {_text(value)}"
         for name, value in config.items()
-        if name not in hidden and value is not None
+        if name not in hidden and value not in (None, [], {})
     ]
     rows.append(("Settings", ", ".join(settings)))
     rows.append(("Method", posterior.method))

@@ -1,0 +1,155 @@
+"""`ReadOptions`: how a table is read, said once for Python, the command line and run folders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from gflowdag.data.columns import MAX_LEVELS, Kind, plain_name
+from gflowdag.errors import DataError
+
+Transform = Literal["log"]
+_CHOICES = {"discretize": (None, "quantile", "interval"), "missing": ("error", "drop")}
+
+
+class ColumnKeywords(TypedDict, total=False):
+    """Attributes of `ReadOptions` as keyword arguments, for editors and type checkers: those of columns."""
+
+    kinds: Kind | Mapping[str, Kind] | None
+    continuous: Sequence[str]
+    discrete: Sequence[str]
+    drop: Sequence[str]
+    transform: Transform | Mapping[str, Transform] | None
+    discretize: Literal["quantile", "interval"] | None
+    bins: int
+    max_levels: int
+    missing: Literal["error", "drop"]
+    intervention_base: int | None
+
+
+class ReadKeywords(ColumnKeywords, total=False):
+    """All attributes of `ReadOptions`, with those that are arguments of their own in estimators and `fit`."""
+
+    standardize: bool
+    interventions: Any
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReadOptions:
+    """How a table is read.
+
+    Attributes:
+        kinds: `"continuous"` or `"discrete"`, for all columns or by name. Otherwise floats are continuous;
+            text, bools and categories discrete; integers discrete with at most ten values. The notes of the
+            data set say what was taken.
+        continuous: columns that are continuous, by name.
+        discrete: columns that are discrete, by name.
+        drop: columns to leave out.
+        transform: `"log"` takes the logarithm of continuous columns first, of all or by name.
+        standardize: scale continuous columns to mean 0 and sample standard deviation 1 (ddof = 1).
+        discretize: cut continuous columns into `bins` bins of equal counts or of equal widths.
+        bins: number of bins for `discretize`.
+        max_levels: the most levels that a discrete column may have.
+        missing: `"error"` refuses missing values, `"drop"` leaves out the rows that have any.
+        interventions: the column with the targets (then no variable), or any other form that
+            `gflowdag.data.interventions.intervention_mask` reads.
+        intervention_base: number of the first variable where interventions are integers; they count the
+            columns of the table, those that are dropped among them.
+    """
+
+    kinds: Kind | Mapping[str, Kind] | None = None
+    continuous: Sequence[str] = ()
+    discrete: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    transform: Transform | Mapping[str, Transform] | None = None
+    standardize: bool = True
+    discretize: Literal["quantile", "interval"] | None = None
+    bins: int = 3
+    max_levels: int = MAX_LEVELS
+    missing: Literal["error", "drop"] = "error"
+    interventions: Any = None
+    intervention_base: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("continuous", "discrete", "drop"):
+            given: Any = getattr(self, name)
+            if isinstance(given, str):
+                raise DataError(f"{name} is a list of column names; got the text {given!r}.")
+            object.__setattr__(self, name, tuple(plain_name(column) for column in given))
+        for name, known in _CHOICES.items():
+            _check_choice(name, getattr(self, name), known)
+        by_column: Any = self.transform.values() if isinstance(self.transform, Mapping) else [self.transform]
+        for transform in by_column:
+            _check_choice("transform", transform, (None, "log"))
+        if not isinstance(self.bins, int | np.integer) or self.bins < 2:
+            raise DataError(f"bins must be at least 2, a whole number; got {self.bins!r}.")
+        if both := [name for name in self.continuous if name in self.discrete]:
+            raise DataError(f"continuous and discrete both name {both[0]!r}: a column has one kind.")
+
+    def given_kinds(self, names: Sequence[str]) -> dict[str, Kind]:
+        """The kinds that were said, by column, of the columns that are not dropped."""
+        said: Any = dict.fromkeys(names, self.kinds) if isinstance(self.kinds, str) else self.kinds or {}
+        kinds: dict[str, Kind] = {plain_name(name): kind for name, kind in said.items()}
+        kinds |= dict.fromkeys(self.continuous, "continuous")
+        kinds |= dict.fromkeys(self.discrete, "discrete")
+        return {name: kind for name, kind in kinds.items() if name not in self.drop}
+
+    def transforms(self) -> dict[str, Transform] | Transform | None:
+        """The transform of all columns, or by name of those that are not dropped."""
+        if not isinstance(self.transform, Mapping):
+            return self.transform
+        said: dict[str, Transform] = {
+            plain_name(name): transform for name, transform in self.transform.items()
+        }
+        return {name: transform for name, transform in said.items() if name not in self.drop}
+
+    def of_columns(self, names: Sequence[str]) -> ReadOptions:
+        """The options for a table of these variables alone, which has no other columns."""
+        kinds, transforms = self.given_kinds(names), self.transforms()
+        if isinstance(transforms, Mapping):
+            transforms = {name: transform for name, transform in transforms.items() if name in names}
+        return replace(
+            self,
+            kinds={name: kind for name, kind in kinds.items() if name in names},
+            continuous=(),
+            discrete=(),
+            drop=(),
+            transform=transforms,
+            interventions=None,
+            intervention_base=None,
+        )
+
+    def plain(self) -> ReadOptions:
+        """The same without what is no plain text or number: interventions that are not a column."""
+        return self if isinstance(self.interventions, str) else replace(self, interventions=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a file; interventions only where they are a column."""
+        return asdict(self.plain())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ReadOptions:
+        """The inverse of `to_dict`; what is not there has its default, and other names are left alone."""
+        names = [part.name for part in fields(cls)]
+        lists = ("continuous", "discrete", "drop")  # None in run folders of version 0.2
+        known: dict[str, Any] = {name: content[name] for name in names if name in content}
+        given: dict[str, Any] = {
+            name: value for name, value in known.items() if value is not None or name not in lists
+        }
+        return cls(**given)
+
+
+READ_OPTIONS = tuple(part.name for part in fields(ReadOptions))
+
+
+def read_options(options: ReadOptions | None, changes: ReadKeywords) -> ReadOptions:
+    """`options`, or the defaults, with `changes`."""
+    return replace(options or ReadOptions(), **changes)
+
+
+def _check_choice(name: str, value: Any, known: Sequence[str | None]) -> None:
+    if value not in known:
+        raise DataError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")

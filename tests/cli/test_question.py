@@ -1,0 +1,119 @@
+"""A run remembers what it was asked, by content: files that change later change nothing about it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gflowdag.cli import commands
+from gflowdag.data import Knowledge
+from gflowdag.data.options import ReadOptions
+from gflowdag.errors import GFlowDAGError
+from gflowdag.posterior import runs
+from gflowdag.posterior.posterior import Posterior
+
+FILES = Path(__file__).parent / "files"  # a table, and a run folder that version 0.2 made of it
+METHODS = {"exact": {}, "order-mcmc": {"iterations": 30}, "order-gflownet": {"iterations": 2}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("table.csv", "k.toml", "truth.csv"):
+        shutil.copy(FILES / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fit(method: str = "exact", *, resume: bool = False, **settings: object) -> Posterior:
+    config = {
+        "data": "table.csv",
+        "method": method,
+        "score": "auto",
+        "prior": "uniform",
+        **ReadOptions().to_dict(),
+        "knowledge_file": Path("k.toml"),
+        "truth_file": Path("truth.csv"),
+        "samples": 20,
+        "seed": 0,
+        **METHODS.get(method, {}),
+        **settings,
+    }
+    config = {"budget": None, "iterations": None, "preset": None, **config}
+    return commands.run_fit(config, out=Path("run"), resume=resume, verbose=False)[0]
+
+
+def test_the_question_is_stored_by_content(folder: Path) -> None:
+    fit()
+    config = json.loads((folder / "run" / runs.CONFIG).read_text(encoding="utf-8"))
+    assert Knowledge.from_dict(config["knowledge"]) == Knowledge(forbidden=[("x", "y")])
+    assert config["truth"] == [["x", "y"], ["y", "z"]]
+    assert config["score_parameters"]["alpha_mu"] == 1.0
+    assert config["prior_parameters"] == {}
+    assert {"kinds", "transform", "interventions", "data_sha256"} <= config.keys()
+    assert len(config["question_sha256"]) == 64
+
+
+def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path) -> None:
+    def asked(name: str, **settings: object) -> str:
+        (folder / "k.toml").write_text(settings.pop("knowledge", 'forbidden = [["x", "y"]]'))
+        (folder / "truth.csv").write_text(settings.pop("truth", "source,target\nx,y\n"))
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        fit(**settings)
+        return runs.read_config(folder / "run")["question_sha256"]
+
+    first = asked("same")
+    assert asked("same", command="other words") == first
+    for name, settings in {
+        "knowledge": {"knowledge": 'forbidden = [["y", "x"]]'},
+        "truth": {"truth": "source,target\nx,z\n"},
+        "prior": {"prior": "fair"},
+        "scaling": {"standardize": False},
+        "kinds": {"discretize": "quantile"},
+        "samples": {"samples": 21},
+    }.items():
+        assert asked(name, **settings) != first, name
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resuming_with_other_knowledge_is_refused_and_named(method: str, folder: Path) -> None:
+    fit(method)
+    before = (folder / "run" / "posterior.npz").read_bytes()
+    (folder / "k.toml").write_text('required = [["x", "y"]]')
+    with pytest.raises(GFlowDAGError) as refusal:
+        fit(method, resume=True)
+    assert "knowledge.forbidden was [['x', 'y']] and is [] now" in str(refusal.value)
+    assert "knowledge.required was [] and is [['x', 'y']] now" in str(refusal.value)
+    assert (folder / "run" / "posterior.npz").read_bytes() == before
+
+
+def test_resuming_with_another_truth_is_refused_and_the_same_question_is_not(folder: Path) -> None:
+    fit()
+    assert fit(resume=True).edge_probabilities().loc["x", "y"] == 0
+    (folder / "truth.csv").write_text("source,target\nz,y\n")
+    with pytest.raises(GFlowDAGError, match=r"truth was \[\['x', 'y'\], \['y', 'z'\]\] and is"):
+        fit(resume=True)
+
+
+def test_a_report_shows_what_was_known_then_not_what_the_file_says_now(folder: Path) -> None:
+    fit()
+    (folder / "k.toml").write_text('required = [["x", "y"]]')
+    (folder / "truth.csv").write_text("source,target\nz,x\nz,y\n")
+    page = commands.rewrite_report(folder / "run", None).read_text(encoding="utf-8")
+    assert "Forbidden edges" in page
+    assert "x → y" in page
+    assert "Required edges" not in page
+    assert '"edges":[[0,1],[1,2]],"base"' in page  # the true graph of then
+
+
+def test_a_run_folder_of_version_0_2_opens_and_what_its_files_say_now_is_not_believed(folder: Path) -> None:
+    shutil.copytree(FILES / "run-0.2", folder / "run")
+    assert Posterior.load(folder / "run").edge_probabilities().loc["x", "y"] == 0
+    page = commands.rewrite_report(folder / "run", None).read_text(encoding="utf-8")
+    assert "SHA-256 of the data" in page
+    assert "Forbidden edges" not in page
+    assert "the knowledge that was given holds" in page
+    with pytest.raises(GFlowDAGError, match=r"knowledge was k\.toml and is not given now"):
+        fit("auto", resume=True, devices=None, deterministic=False)
