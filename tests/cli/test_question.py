@@ -10,7 +10,7 @@ import pytest
 
 from gflowdag.cli import commands
 from gflowdag.data import Knowledge
-from gflowdag.data.options import ReadOptions
+from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gflowdag as gd
-from gflowdag.data.options import READ_OPTIONS, ColumnKeywords, ReadKeywords
+from gflowdag.data.read_options import READ_OPTIONS, ColumnKeywords, ReadKeywords
 from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
 from gflowdag.estimators import REGISTRY, estimator_class, method_names
 from gflowdag.estimators.base import StructureLearner

@@ -35,11 +35,11 @@ from gflowdag.cli.options import (
     make_console,
     print_json,
 )
-from gflowdag.cli.reading import reads_table
+from gflowdag.cli.table_options import reads_table
 from gflowdag.estimators.registry import method_names
 
 if TYPE_CHECKING:
-    from gflowdag.data.options import ReadOptions
+    from gflowdag.data.read_options import ReadOptions
     from gflowdag.posterior.posterior import Posterior
 
 app = typer.Typer(

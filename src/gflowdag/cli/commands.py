@@ -14,7 +14,7 @@ import pandas as pd
 
 from gflowdag.cli.question import question, stored_knowledge, stored_truth
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
-from gflowdag.data.options import ReadKeywords, ReadOptions, read_options
+from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import STANDARD_INPUT, read_csv
 from gflowdag.data.refusals import checked_dataset
 from gflowdag.errors import GFlowDAGError

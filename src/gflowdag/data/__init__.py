@@ -5,7 +5,7 @@ from __future__ import annotations
 from gflowdag.data.catalog import LoadedDataset, list_datasets, load_dataset, load_network
 from gflowdag.data.dataset import Dataset
 from gflowdag.data.knowledge import Constraints, Knowledge
-from gflowdag.data.options import ReadOptions
+from gflowdag.data.read_options import ReadOptions
 
 __all__ = [
     "Constraints",

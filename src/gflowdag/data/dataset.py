@@ -19,7 +19,7 @@ from gflowdag.data.checks import check_collinear, check_constant, check_copies, 
 from gflowdag.data.columns import Column, Kind, observed_levels
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
-from gflowdag.data.options import ReadKeywords, ReadOptions, read_options
+from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import read_csv
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.runtime.messages import counted, shown, unknown_name

@@ -12,7 +12,7 @@ from gflowdag.data import table
 from gflowdag.data.columns import Column
 from gflowdag.data.dataset import Dataset, as_frame
 from gflowdag.data.interventions import intervention_mask
-from gflowdag.data.options import ReadOptions
+from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown, unknown_name
 

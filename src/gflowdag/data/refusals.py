@@ -12,7 +12,7 @@ import pandas as pd
 from gflowdag.data import table
 from gflowdag.data.dataset import Dataset
 from gflowdag.data.knowledge import Knowledge
-from gflowdag.data.options import ReadKeywords, ReadOptions, read_options
+from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted
 

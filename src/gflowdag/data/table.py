@@ -12,7 +12,7 @@ from pandas.api import types
 
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind, plain_name
 from gflowdag.data.interventions import intervention_mask
-from gflowdag.data.options import ReadOptions
+from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted, shown, unknown_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Unpack
 
-from gflowdag.data.options import ColumnKeywords
+from gflowdag.data.read_options import ColumnKeywords
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.options import FitOptions
 from gflowdag.estimators.registry import estimator_class

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict
 
-from gflowdag.data.options import ColumnKeywords
+from gflowdag.data.read_options import ColumnKeywords
 
 
 class MethodOptions(TypedDict, total=False):

@@ -22,7 +22,7 @@ from gflowdag.cli.options import (
 from gflowdag.errors import GFlowDAGError
 
 if TYPE_CHECKING:
-    from gflowdag.data.options import ReadOptions
+    from gflowdag.data.read_options import ReadOptions
 
 
 def table_options(
@@ -38,7 +38,7 @@ def table_options(
     max_levels: MaxLevels = 30,
 ) -> ReadOptions:
     """What the user typed; lists of names are taken apart when the columns of the table are known."""
-    from gflowdag.data.options import ReadOptions
+    from gflowdag.data.read_options import ReadOptions
 
     content = {
         "interventions": interventions,
