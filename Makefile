@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test test-all lint docs bench clean
+.PHONY: demo test test-all lint bounds licences docs bench clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +23,13 @@ test-all: $(STAMP)  ## every test, minutes to an hour
 
 lint: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+
+bounds:  ## the lowest and the newest versions of the dependencies, a few minutes
+	.ci/bounds lowest
+	.ci/bounds newest
+
+licences: $(STAMP)  ## docs/licences.md
+	$(BIN)/python docs/make_licences.py
 
 docs: $(STAMP)  ## the documentation, in docs/_build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"

@@ -169,3 +169,8 @@ def test_the_embedded_files_have_no_time_stamps():
 def _edges(truth: pd.DataFrame) -> set[tuple[str, str]]:
     names = truth.columns
     return {(names[i], names[j]) for i, j in np.argwhere(truth.to_numpy())}
+
+
+def test_nothing_is_downloaded_without_a_checksum() -> None:
+    with pytest.raises(ValueError, match="has no checksum"):
+        remote.RemoteFile(("file.csv",), (), "https://example.org/file.csv", "")

@@ -55,6 +55,17 @@ def kill_after(seconds: float, *arguments: str | Path) -> bool:
     return process.returncode == -signal.SIGKILL
 
 
+def kill_at_deed(moment: int, folder: Path, *arguments: str | Path) -> bool:
+    """Kill -9 in the middle of the `moment`-th deed to files below `folder`; whether it came to that."""
+    disk = f"faulty_disk(Path({str(folder)!r}), 'kill', {moment})"
+    first = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from pathlib import Path; from faulty_disk import faulty_disk\n"
+        f"disk = {disk}; disk.__enter__()\n"
+    )
+    return run(*arguments, first=first)[0] == -signal.SIGKILL
+
+
 def kill_at_step(step: int, folder: Path, *arguments: str | Path) -> None:
     """Start, and kill -9 when the metrics in `folder` tell of `step` iterations."""
     process = start(*arguments)

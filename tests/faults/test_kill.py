@@ -6,9 +6,11 @@ import random
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from command_line import kill_after, kill_at_step, run
+from command_line import kill_after, kill_at_deed, kill_at_step, run
 
+import gflowdag
 from gflowdag.cli import commands
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior
@@ -30,6 +32,20 @@ def _command(table: Path, method: tuple[str, ...], folder: Path) -> tuple:
     return ("fit", table, *method, "--out", folder, "-q")
 
 
+def test_training_killed_while_it_writes_gives_the_same_bytes(table: Path, tmp_path: Path) -> None:
+    brief = tuple("300" if item == "3000" else item for item in ORDER_GFLOWNET)
+    undisturbed, folder = tmp_path / "undisturbed", tmp_path / "run"
+    command = _command(table, brief, folder)
+    assert kill_at_deed(60, folder / ".checkpoint", *command)  # some forty for the first checkpoint
+    assert (folder / "checkpoint.npz").exists()
+    assert list(folder.glob(".checkpoint.npz.*.part"))  # it died in the middle of the next one
+    assert runs.read_manifest(folder)["status"] == "running"
+    answer = _finish(command, folder)
+    assert answer == _finish(_command(table, brief, undisturbed), undisturbed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_training_killed_three_times_gives_the_same_bytes(table: Path, tmp_path: Path) -> None:
     undisturbed, folder = tmp_path / "undisturbed", tmp_path / "run"
     command = _command(table, ORDER_GFLOWNET, folder)
@@ -41,8 +57,9 @@ def test_training_killed_three_times_gives_the_same_bytes(table: Path, tmp_path:
     assert answer == _finish(_command(table, ORDER_GFLOWNET, undisturbed), undisturbed)
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kills", [3, 100])
 def test_a_run_killed_while_it_samples_gives_the_same_bytes(kills: int, table: Path, tmp_path: Path) -> None:
     undisturbed, folder = tmp_path / "undisturbed", tmp_path / "run"
     brief = tuple("300" if item == "3000" else item for item in ORDER_GFLOWNET)
@@ -59,13 +76,13 @@ def test_a_run_killed_while_it_samples_gives_the_same_bytes(kills: int, table: P
     assert _finish(command, folder) == expected
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("kills", "method"),
     [
-        pytest.param(3, EXACT, id="3-exact"),
-        pytest.param(20, EXACT, id="20-exact", marks=pytest.mark.long),
-        pytest.param(20, ORDER_GFLOWNET, id="20-order-gflownet", marks=pytest.mark.long),
+        pytest.param(100, EXACT, id="100-exact"),
+        pytest.param(100, ORDER_GFLOWNET, id="100-order-gflownet"),
     ],
 )
 def test_kills_at_random_moments_give_the_same_bytes(
@@ -100,10 +117,9 @@ def test_the_largest_exact_run_killed_twenty_times_gives_the_same_bytes(tmp_path
     assert _finish(_command(table, EXACT, folder), folder) == expected
 
 
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    ("kills", "methods"), [(3, "exact"), pytest.param(20, "exact,mc3", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("kills", "methods"), [(3, "exact"), (100, "exact,mc3")])
 def test_a_killed_reproduction_keeps_its_rows_and_ends_with_the_same(
     kills: int, methods: str, tmp_path: Path
 ) -> None:
@@ -125,6 +141,27 @@ def test_a_killed_reproduction_keeps_its_rows_and_ends_with_the_same(
     assert _rows(folder).keys() == _rows(undisturbed).keys()
     for path in undisturbed.glob("posteriors/*.npz"):
         assert (folder / "posteriors" / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(100, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize("command", ["export", "report", "compare"])
+def test_a_kill_leaves_the_old_file_or_the_new_one(
+    kills: int, command: str, table: Path, tmp_path: Path
+) -> None:
+    answer, path, rng = tmp_path / "answer", tmp_path / "out" / "file", random.Random(kills)
+    gflowdag.fit(pd.read_csv(table), num_samples=20).save(answer)
+    arguments = {
+        "export": ("export", answer, "--to", path, "--format", "json"),
+        "report": ("report", answer, "--to", path),
+        "compare": ("compare", table, "--methods", "exact", "--samples", "20", "-q", "--report", path),
+    }[command]
+    end = "}\n" if command == "export" else "</html>\n"
+    for _ in range(kills):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("old")
+        killed = kill_at_deed(rng.randint(1, 5), path.parent, *arguments)
+        assert path.read_text() == "old" or path.read_text().endswith(end)
+        assert killed or path.read_text() != "old"
 
 
 def _rows(folder: Path) -> dict[str, str]:

@@ -94,6 +94,23 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     assert Path("/dev/null").is_char_device()
 
 
+def test_files_have_the_permissions_of_the_umask_and_temporary_ones_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    before = os.umask(0o027)
+    try:
+        with atomic_write(path) as stream:
+            [temporary] = tmp_path.iterdir()
+            assert temporary.stat().st_mode & 0o777 == 0o600
+            stream.write("text")
+        assert path.stat().st_mode & 0o777 == 0o640
+        path.chmod(0o600)  # what the user has made private stays so
+        with atomic_write(path) as stream:
+            stream.write("text")
+        assert path.stat().st_mode & 0o777 == 0o600
+    finally:
+        assert os.umask(before) == 0o027
+
+
 def test_bytes_that_are_no_text_become_question_marks(tmp_path: Path) -> None:
     write_json(
         tmp_path / "config.json", {"data": "caf\udce9.csv"}

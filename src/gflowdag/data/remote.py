@@ -31,6 +31,10 @@ class RemoteFile:
     url: str | None  # where its first name comes from; None: the user has to make it
     remedy: str  # how to get it by hand, one sentence
 
+    def __post_init__(self) -> None:
+        if self.url is not None and not self.sha256:
+            raise ValueError(f"{self.url} has no checksum: nothing is downloaded without one")
+
 
 def locate(remote: RemoteFile, *, open_url: Opener | None = None) -> Path:
     """The path of the file: in the folder `GFLOWDAG_DATA`, in the user's cache, or downloaded.

@@ -102,12 +102,14 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and read_manifest(self.folder).get("status") == "running":
-            with contextlib.suppress(GFlowDAGError):  # a full disk: the first error is the one to tell
-                self._write_manifest("stopped", {"reason": str(error) or type(error).__name__})
-        if (interrupt := interrupt_behind(error)) is not None:
-            interrupt.add_note(self._how_to_go_on())
-        self._release()
+        try:
+            if error is not None and read_manifest(self.folder).get("status") == "running":
+                with contextlib.suppress(GFlowDAGError):  # a full disk: the first error is the one to tell
+                    self._write_manifest("stopped", {"reason": str(error) or type(error).__name__})
+            if (interrupt := interrupt_behind(error)) is not None:
+                interrupt.add_note(self._how_to_go_on())
+        finally:
+            self._release()
 
     def finish(self, posterior: Posterior, **facts: Any) -> Path:
         """Write the posterior and mark the run as done."""

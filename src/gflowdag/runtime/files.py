@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +20,7 @@ from gflowdag.errors import FileFormatError, FileWriteError
 from gflowdag.runtime.interrupts import interrupts_held
 from gflowdag.runtime.strict_json import dumps
 
+_ZIP64_BYTES = 32  # the only extra that an entry of ours has; more, or a comment, may hide the next entry
 PARTIAL = ".part"  # ending of the temporary files that a killed process leaves behind
 
 
@@ -60,7 +61,7 @@ def _moved_into_place(path: Path, mode: str, text: dict[str, Any]) -> Iterator[I
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -160,6 +161,8 @@ def read_npz(path: str | Path, *, max_bytes: int) -> dict[str, np.ndarray]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
+            if any(member.comment or len(member.extra) > _ZIP64_BYTES for member in members):
+                raise ValueError("its directory has entries that were not written by gflowdag")
             size = sum(member.file_size for member in members)
             if size > max_bytes:
                 raise FileFormatError(f"{path} would unpack to {_mib(size)}, more than {_mib(max_bytes)}")
@@ -208,7 +211,10 @@ def _mib(num_bytes: int) -> str:
     return f"{num_bytes / 2**20:,.0f} MiB"
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+def _mode(path: Path) -> int:
+    """The permissions of the file that is replaced; of a new one, those that the user's umask leaves."""
+    with suppress(FileNotFoundError):
+        return stat.S_IMODE(path.stat().st_mode)
+    umask = os.umask(0o077)  # it can only be read by setting it, and other threads may write meanwhile
+    os.umask(umask)
+    return 0o666 & ~umask
