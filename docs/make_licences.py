@@ -31,7 +31,7 @@ def needed(name: str, found: dict[str, metadata.Distribution]) -> None:
 
 
 def licence(distribution: metadata.Distribution) -> str:
-    """As the distribution states it: an SPDX expression, else classifiers, else the first line of its text."""
+    """As the distribution states it: an SPDX expression, else classifiers, else the start of its text."""
     facts = distribution.metadata
     if expression := facts.get("License-Expression"):
         return expression
