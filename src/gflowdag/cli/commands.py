@@ -155,7 +155,7 @@ def run_fit(
         config["data"], ReadOptions.from_dict(config), knowledge=load_knowledge(config.get("knowledge_file"))
     )
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
-    asked = question(config, data, true_graph)
+    asked = question(config, data, true_graph, score)
     with leader_first():
         run = None if not is_leader() else _started_run(out, name, asked, resume)
     # The others write nothing, whatever they think the folder is; they read the checkpoint in it.

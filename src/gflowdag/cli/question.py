@@ -14,21 +14,25 @@ from gflowdag.data import Dataset, Knowledge
 from gflowdag.posterior.runs import NOT_ASKED
 from gflowdag.posterior.truth import align_dag
 from gflowdag.runtime.strict_json import dumps, standard
+from gflowdag.score import UnboundScore
 from gflowdag.score.priors import make_prior
 from gflowdag.score.registry import unbound_score
 
 
-def question(config: Mapping[str, Any], data: Dataset, truth: pd.DataFrame | None) -> dict[str, Any]:
+def question(
+    config: Mapping[str, Any], data: Dataset, truth: pd.DataFrame | None, score: str | UnboundScore
+) -> dict[str, Any]:
     """The settings of a run, with the content of its files, and a hash over all that decides the answer.
 
     Args:
         config: what the user typed.
         data: the table, with the knowledge that holds for it.
         truth: 0/1 frame [source, target], or None.
+        score: with the hyper-parameters that the user set.
     """
     asked = {
         **config,
-        "score_parameters": _parameters(unbound_score(data, config["score"])),
+        "score_parameters": _parameters(unbound_score(data, score)),
         "prior_parameters": _parameters(make_prior(config["prior"])),
         "knowledge": None if data.knowledge is None else data.knowledge.to_dict(),
         "truth": None if truth is None else _edges(truth),
