@@ -56,6 +56,11 @@ def test_the_question_is_stored_by_content(folder: Path) -> None:
     assert len(config["question_sha256"]) == 64
 
 
+def test_the_parameters_that_are_stored_are_those_of_the_fit(folder: Path) -> None:
+    fit(alpha_mu=5.0)
+    assert runs.read_config(folder / "run")["score_parameters"]["alpha_mu"] == 5.0
+
+
 def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path) -> None:
     def asked(name: str, **settings: object) -> str:
         (folder / "k.toml").write_text(settings.pop("knowledge", 'forbidden = [["x", "y"]]'))
@@ -73,6 +78,7 @@ def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path) ->
         "scaling": {"standardize": False},
         "kinds": {"discretize": "quantile"},
         "samples": {"samples": 21},
+        "score": {"alpha_mu": 2.0},
     }.items():
         assert asked(name, **settings) != first, name
 
