@@ -28,7 +28,7 @@ bounds:  ## the lowest and the newest versions of the dependencies, a few minute
 	.ci/bounds lowest
 	.ci/bounds newest
 
-licences: $(STAMP)  ## docs/licences.md
+licences: $(STAMP)  ## docs/reference/licences.md
 	$(BIN)/python docs/make_licences.py
 
 docs: $(STAMP)  ## the documentation, in docs/_build

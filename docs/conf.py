@@ -1,6 +1,14 @@
 """Sphinx configuration."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import command_line
+
 from gflowdag import __version__
+
+command_line.PAGE.write_text(command_line.page(), "utf-8")  # the command line documents itself
 
 project = "gflowdag"
 author = "The gflowdag developers"
@@ -12,5 +20,5 @@ source_suffix = {".md": "markdown"}
 html_theme = "furo"
 html_title = f"gflowdag {version}"
 exclude_patterns = ["_build"]
-autodoc_typehints = "description"
+autodoc_typehints = "both"
 autodoc_member_order = "bysource"

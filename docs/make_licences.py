@@ -1,4 +1,4 @@
-"""Write `docs/licences.md`: what the package needs, directly and behind that, and under which licences.
+"""Write `docs/reference/licences.md`: what the package needs, directly and behind that, and under which licences.
 
 Run it in an environment with the package: `python docs/make_licences.py`.
 """
@@ -52,4 +52,5 @@ text = (
     "(made by `python docs/make_licences.py`).\n\n"
     "| package | version seen | licence |\n|---|---|---|\n"
 )
-Path(__file__).with_name("licences.md").write_text(text + "\n".join(rows) + "\n", encoding="utf-8")
+page = Path(__file__).parent / "reference" / "licences.md"
+page.write_text(text + "\n".join(rows) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write the table of methods in choosing-a-method.md from their records: `python docs/method_table.py`."""
+"""Write the table of methods in how-to/choosing-a-method.md: `python docs/method_table.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from gflowdag.estimators.method import Method
 from gflowdag.estimators.registry import estimator_classes
 
-PAGE = Path(__file__).with_name("choosing-a-method.md")
+PAGE = Path(__file__).parent / "how-to" / "choosing-a-method.md"
 BEGIN, END = "<!-- made by docs/method_table.py -->\n", "<!-- end -->\n"
 
 

@@ -24,7 +24,7 @@ from gflowdag_lab.paper.reproduce import EXPERIMENTS, run
 from gflowdag_lab.paper.results import Results
 from gflowdag_lab.paper.study import run_tasks, store_row, stored_row
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs"
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "laboratory"
 
 SMALL = Spec("linear-gaussian", 5, 100, 0)
 

@@ -40,7 +40,7 @@ class LocalScore(ABC):
     """Base of a score of your own.
 
     A subclass has `prepare` and `local`. Its constructor stores the hyper-parameters under their own names (a
-    dataclass does), so that `repr` can tell them:
+    dataclass does), so that `repr` can tell them::
 
         @dataclass
         class BIC(gd.LocalScore):

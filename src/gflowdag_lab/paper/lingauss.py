@@ -222,8 +222,7 @@ def _differences(fits: Frame, d: int) -> list[str]:
         f"sparser than {'the posterior of' if d == 20 else 'what MC3 finds in'} these raw data, be it by the "
         "data, their scaling, the prior or the length of the chains. What our baselines do otherwise than "
         "the published ones (Gadget's moves and candidates, the particles of DiBS) is in "
-        "[baselines.md](baselines.md) and "
-        "[baselines-variational.md](baselines-variational.md)."
+        "[baselines.md](../explanation/baselines.md)."
     ]
 
 

@@ -38,7 +38,7 @@ from gflowdag_lab.measurements.discrete_candidates import ROUNDS, TODAY, Candida
 from gflowdag_lab.measurements.discrete_tables import NETWORKS, dependent, noise_tables, sample
 from gflowdag_lab.measurements.harness import Options, Row, case
 
-FOLDER = Path("docs/discrete-noise")
+FOLDER = Path("docs/laboratory/discrete-noise")
 
 
 @case
