@@ -1,4 +1,4 @@
-"""Write `docs/reference/licences.md`: what the package needs, directly and behind that, and under which licences.
+"""Write `docs/reference/licences.md`: what the package needs, directly or not, and under which licences.
 
 Run it in an environment with the package: `python docs/make_licences.py`.
 """
