@@ -35,6 +35,37 @@ def test_parameters_out_of_range_are_refused(prior):
         make_score(continuous(d=6), prior=prior)
 
 
+class Own:
+    """A prior of one's own that gives what it is told to."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def log_weights(self, d):
+        return self.weights
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        (np.zeros(5), r"Own.log_weights\(6\) gave an array of shape \(5,\): .* from 0 to 5, shape \(6,\)"),
+        (np.zeros((6, 6)), r"shape \(6, 6\)"),
+        (-1.0, r"shape \(\)"),
+        ([0, 0, 0, 0, -np.inf, -np.inf], "gave -inf for 4 parents: .*max_parents"),
+        ([0, np.nan, 0, 0, 0, 0], "gave nan for 1 parents"),
+        (None, r"shape \(\)"),
+        (["a"] * 6, "must give 6 numbers"),
+    ],
+)
+def test_an_own_prior_that_breaks_its_promise_is_refused_with_a_sentence(weights, sentence):
+    with pytest.raises(ScoreError, match=sentence):
+        make_score(continuous(d=6), prior=Own(weights))
+
+
+def test_an_own_prior_may_give_a_list_of_integers():
+    assert make_score(continuous(d=3), prior=Own([0, -1, -2])).prior_log_weights.dtype == np.float64
+
+
 def test_unknown_priors_are_refused_by_name():
     with pytest.raises(ScoreError, match="uniform, erdos-renyi, edge, fair"):
         make_score(continuous(), prior="flat")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from gflowdag.errors import TooLargeError
 from gflowdag.graph.bits import popcount
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.local_score import LocalScore, local_values
-from gflowdag.score.priors import Prior
+from gflowdag.score.priors import Prior, checked_log_weights
 
 if TYPE_CHECKING:
     from gflowdag.data import Constraints
@@ -44,7 +44,7 @@ class Score:
     constraints: Constraints
 
     def __post_init__(self) -> None:
-        self.prior.log_weights(self.num_variables)  # refuse bad parameters before any computing
+        checked_log_weights(self.prior, self.num_variables)  # refuse bad parameters before any computing
 
     @property
     def num_variables(self) -> int:
@@ -59,7 +59,7 @@ class Score:
     @property
     def prior_log_weights(self) -> NDArray[np.float64]:
         """Log prior weight of each number of parents, float64 [d]."""
-        return self.prior.log_weights(self.num_variables)
+        return checked_log_weights(self.prior, self.num_variables)
 
     def allows(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether knowledge allows each parent set of `node`, bool [m, d] -> [m]."""
@@ -146,7 +146,9 @@ class Score:
             self.forbid(node, np.delete(nodes, node), table[node])
         return table
 
-    def forbid(self, node: int, candidates: Sequence[int] | NDArray, scores: NDArray[np.float64]) -> None:
+    def forbid(
+        self, node: int, candidates: Sequence[int] | NDArray[np.integer[Any]], scores: NDArray[np.float64]
+    ) -> None:
         """Write −inf where knowledge forbids a parent set.
 
         Args:

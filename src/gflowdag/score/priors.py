@@ -89,8 +89,30 @@ PRIORS: dict[str, type] = {
 }
 
 
-def make_prior(prior: str | Prior) -> Prior:
-    """A prior by its name, with default parameters, or the prior itself."""
+def checked_log_weights(prior: Prior, d: int) -> NDArray[np.float64]:
+    """The log weights of a prior, float64 [d], or an error where a prior of one's own breaks its promise."""
+    name = type(prior).__name__
+    given: object = prior.log_weights(d)
+    try:
+        weights = np.asarray(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ScoreError(f"{name}.log_weights({d}) must give {d} numbers, not {given!r}.") from error
+    if weights.shape != (d,):
+        raise ScoreError(
+            f"{name}.log_weights({d}) gave an array of shape {weights.shape}: it must give one number for "
+            f"each number of parents from 0 to {d - 1}, shape ({d},)."
+        )
+    if not np.isfinite(weights).all():
+        count = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ScoreError(
+            f"{name}.log_weights({d}) gave {weights[count]} for {count} parents: log weights must be finite; "
+            "limit the number of parents by Knowledge(max_parents=...)."
+        )
+    return weights
+
+
+def make_prior(prior: object) -> Prior:
+    """A prior by its name, with default parameters, or the prior itself; anything else is refused."""
     if not isinstance(prior, str):
         if isinstance(prior, Prior):
             return prior
