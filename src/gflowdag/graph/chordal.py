@@ -47,7 +47,7 @@ class ChordalOrientations:
 
     def components(self, nodes: int) -> list[int]:
         """Connected components of the subgraph on `nodes`."""
-        found = []
+        found: list[int] = []
         while nodes:
             component, frontier = 0, nodes & -nodes
             while frontier:
@@ -89,9 +89,9 @@ class ChordalOrientations:
         """
         if nodes not in self._cliques:
             cliques, parents = self._clique_tree(nodes)
-            table = []
+            table: list[StartingClique] = []
             for index, clique in enumerate(cliques):
-                separators = set()
+                separators: set[int] = set()
                 while index:
                     separators.add(cliques[index] & cliques[parents[index]])
                     index = parents[index]
@@ -109,7 +109,7 @@ class ChordalOrientations:
         Lexicographic breadth-first search from the clique: nodes with one label at the moment when the first
         of them is visited have the same predecessors, and only the edges among them are still free.
         """
-        found = []
+        found: list[int] = []
         cells, seen = [clique, nodes & ~clique], clique
         while cells:
             if cells[0] & ~seen:
@@ -166,8 +166,8 @@ def _draw_permutation(clique: StartingClique, rng: np.random.Generator) -> list[
     """A uniform permutation without a forbidden prefix; at least every other proposal is accepted."""
     members = list(bits(clique.nodes))
     while True:
-        order = [members[k] for k in rng.permutation(len(members))]
-        prefix, prefixes = 0, set()
+        order = [members[int(k)] for k in rng.permutation(len(members))]
+        prefix, prefixes = 0, set[int]()
         for node in order:
             prefix |= 1 << node
             prefixes.add(prefix)

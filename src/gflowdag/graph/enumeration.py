@@ -27,7 +27,8 @@ def all_dags(d: int) -> NDArray[np.bool_]:
         raise TooLargeError(f"all DAGs can be listed for 1 to {MAX_NODES} nodes, not {d}")
     source, target = np.triu_indices(d, 1)
     # Each pair of nodes has three states: no edge, forward, backward.
-    digits = np.arange(3 ** len(source))[:, None] // 3 ** np.arange(len(source)) % 3
+    num_states: int = 3 ** len(source)
+    digits = np.arange(num_states)[:, None] // 3 ** np.arange(len(source)) % 3
     graphs = np.zeros((len(digits), d, d), dtype=bool)
     graphs[:, source, target] = digits == 1
     graphs[:, target, source] = digits == 2

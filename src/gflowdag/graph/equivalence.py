@@ -119,7 +119,7 @@ def extend_pdag(pdag: ArrayLike, rng: np.random.Generator) -> NDArray[np.bool_] 
         free = undirected[node] & left
         return not (dag[node] & left).any() and not (around & ~adjacent[free]).any()
 
-    waiting = rng.permutation(len(pdag)).tolist()
+    waiting: list[int] = rng.permutation(len(pdag)).tolist()
     while waiting:
         sink = next(filter(can_be_sink, waiting), None)
         if sink is None:

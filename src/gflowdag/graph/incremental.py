@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -34,7 +34,8 @@ def from_adjacency(adjacency: ArrayLike) -> EdgeState:
     def through(via: Array | int, reached: Array) -> Array:
         return reached | (reached[:, via, None] & reached[None, via, :])
 
-    ancestors = lax.fori_loop(0, d, through, adjacency.T | jnp.eye(d, dtype=jnp.bool_))
+    start = adjacency.T | jnp.eye(d, dtype=jnp.bool_)
+    ancestors: Array = cast(Any, lax).fori_loop(0, d, through, start)  # JAX leaves it without types
     return EdgeState(adjacency, ancestors, adjacency.sum(dtype=jnp.int32))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
+from gflowdag.runtime.compiled import compiled
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score.local_score import positive
@@ -83,7 +83,7 @@ class BDeuLikelihood(SetFunctionScore):
         return _extended_log_marginals(codes, counts, self.cardinalities, self.ess, subsets)
 
     def all_log_marginals(
-        self, group: int, variables: NDArray[np.int64], progress: Progress = silent
+        self, group: int, variables: NDArray[np.integer[Any]], progress: Progress = silent
     ) -> NDArray[np.float64]:
         k = len(variables)
         columns, counts = self._counts[group]
@@ -103,8 +103,14 @@ def _distinct_rows(codes: NDArray[np.int32]) -> _Counts:
     return _Counts(np.ascontiguousarray(rows.T), counts.astype(np.int64))
 
 
-@njit(cache=True, nogil=True)
-def _refine(cell_of_row, codes, cardinality, refined, lookup):
+@compiled
+def _refine(
+    cell_of_row: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    cardinality: int | np.int64,
+    refined: NDArray[np.int64],
+    lookup: NDArray[np.int64],
+) -> int:
     """Split the cells by one more variable; returns the number of occupied cells.
 
     `lookup` is a scratch array of −1 with room for every (cell, level), handed back as it came.
@@ -121,8 +127,15 @@ def _refine(cell_of_row, codes, cardinality, refined, lookup):
     return occupied
 
 
-@njit(cache=True, nogil=True)
-def _dirichlet(cell_of_row, num_cells, counts, pseudo_count, totals, small):
+@compiled
+def _dirichlet(
+    cell_of_row: NDArray[np.int64],
+    num_cells: int,
+    counts: NDArray[np.int64],
+    pseudo_count: float | np.floating[Any],
+    totals: NDArray[np.int64],
+    small: NDArray[np.float64],
+) -> float:
     """`Σ_cells lnΓ(n + a) − lnΓ(a)`; most cells are small, so their terms come from a table."""
     totals[:num_cells] = 0
     for row in range(counts.shape[0]):
@@ -132,7 +145,7 @@ def _dirichlet(cell_of_row, num_cells, counts, pseudo_count, totals, small):
     offset = math.lgamma(pseudo_count)
     value = 0.0
     for cell in range(num_cells):
-        n = totals[cell]
+        n: np.int64 = totals[cell]
         if n < _SMALL:
             while filled <= n:
                 small[filled] = small[filled - 1] + math.log(pseudo_count + (filled - 1))
@@ -143,13 +156,20 @@ def _dirichlet(cell_of_row, num_cells, counts, pseudo_count, totals, small):
     return value
 
 
-@njit(cache=True, nogil=True)
-def _lookup_size(cardinalities, num_rows):
+@compiled
+def _lookup_size(cardinalities: NDArray[np.float64], num_rows: int) -> np.int64:
     return np.int64(cardinalities.max() * max(num_rows, 1)) if cardinalities.size else np.int64(1)
 
 
-@njit(cache=True, nogil=True)
-def _cells(codes, cardinalities, subset, cells, scratch, lookup):
+@compiled
+def _cells(
+    codes: NDArray[np.int32],
+    cardinalities: NDArray[np.float64],
+    subset: NDArray[np.bool_],
+    cells: NDArray[np.int64],
+    scratch: NDArray[np.int64],
+    lookup: NDArray[np.int64],
+) -> int:
     """Write the occupied cell of each row under `subset` [d] into `cells`; returns how many there are."""
     cells[:] = 0
     num_cells = 1
@@ -160,8 +180,14 @@ def _cells(codes, cardinalities, subset, cells, scratch, lookup):
     return num_cells
 
 
-@njit(cache=True, nogil=True)
-def _log_marginals(codes, counts, cardinalities, ess, subsets):
+@compiled
+def _log_marginals(
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    cardinalities: NDArray[np.float64],
+    ess: float,
+    subsets: NDArray[np.bool_],
+) -> NDArray[np.float64]:
     """`M(S)` of given subsets, bool [m, d] -> [m]."""
     num_rows = counts.shape[0]
     out = np.empty(subsets.shape[0])
@@ -177,8 +203,14 @@ def _log_marginals(codes, counts, cardinalities, ess, subsets):
     return out
 
 
-@njit(cache=True, nogil=True)
-def _extended_log_marginals(codes, counts, cardinalities, ess, subsets):
+@compiled
+def _extended_log_marginals(
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    cardinalities: NDArray[np.float64],
+    ess: float,
+    subsets: NDArray[np.bool_],
+) -> NDArray[np.float64]:
     """`M(S ∪ i)` of given subsets and every variable, bool [m, d] -> [m, d]."""
     m, d = subsets.shape
     num_rows = counts.shape[0]
@@ -204,8 +236,16 @@ def _extended_log_marginals(codes, counts, cardinalities, ess, subsets):
     return out
 
 
-@njit(cache=True, nogil=True)
-def _all_log_marginals(codes, counts, cardinalities, ess, low, upper, out):
+@compiled
+def _all_log_marginals(
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    cardinalities: NDArray[np.float64],
+    ess: float,
+    low: int,
+    upper: int,
+    out: NDArray[np.float64],
+) -> None:
     """`M(S)` of all subsets of the first `low` variables, joined to the set `upper` of the others -> [2^low].
 
     Counting upwards, the step that sets bit `t` and clears those below refines the cells that the bits above

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
+from gflowdag.runtime.compiled import compiled
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.local_score import positive
 from gflowdag.score.normal_wishart import NormalWishart
@@ -96,13 +96,15 @@ class BGeLikelihood(SetFunctionScore):
         return self._from_log_determinants(group, subsets.sum(axis=1), log_determinants)
 
     def all_log_marginals(
-        self, group: int, variables: NDArray[np.int64], progress: Progress = silent
+        self, group: int, variables: NDArray[np.integer[Any]], progress: Progress = silent
     ) -> NDArray[np.float64]:
         matrix = self._posterior.scatter[group][np.ix_(variables, variables)]
         sizes = np.bitwise_count(np.arange(1 << len(variables), dtype=np.uint32))
         return self._from_log_determinants(group, sizes, _all_log_minors(matrix, self._posterior.scale))
 
-    def _from_log_determinants(self, group, sizes, log_determinants) -> NDArray[np.float64]:
+    def _from_log_determinants(
+        self, group: int, sizes: NDArray[np.integer[Any]], log_determinants: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """`M(S) = Σ_{k<n} c_k − ½ (ν' + n) log |R_SS|` with `n = |S|`."""
         weight = 0.5 * (self._posterior.degrees[group] + np.arange(self.num_variables + 1))
         return self._constant_sums[group][sizes] - weight[sizes] * log_determinants
@@ -175,8 +177,8 @@ def _constants(n: float, d: int, alpha_mu: float, alpha_w: float, scale: float) 
     )
 
 
-@njit(cache=True, nogil=True)
-def _all_log_minors(matrix, floor):
+@compiled
+def _all_log_minors(matrix: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
     """Log determinants of all `2^k` principal minors of `matrix` [k, k], by one walk of Schur complements.
 
     Counting upwards, the step to `S` sets bit `t` and clears those below: pivot `t` is swept out of the Schur
@@ -208,8 +210,8 @@ def _all_log_minors(matrix, floor):
     return out
 
 
-@njit(cache=True, nogil=True)
-def log_minors(matrix, subsets, floor):
+@compiled
+def log_minors(matrix: NDArray[np.float64], subsets: NDArray[np.bool_], floor: float) -> NDArray[np.float64]:
     """Log determinants of the principal minors `subsets`, bool [m, d] -> [m], by Cholesky factors."""
     m, d = subsets.shape
     out = np.empty(m)

@@ -12,7 +12,7 @@ entries for edges that cannot be added (or removed) are finite and mean nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import jax
 import jax.numpy as jnp
@@ -65,7 +65,7 @@ def make_deltas(score: Score) -> Deltas:
 class TableState(NamedTuple):
     """A DAG as table indices."""
 
-    index: Array  # int32 [d], compressed index of each parent set
+    indices: Array  # int32 [d], compressed index of each parent set
 
 
 class TableDeltas(NamedTuple):
@@ -79,20 +79,20 @@ class TableDeltas(NamedTuple):
         )
 
     def add(self, state: TableState, source: Array, target: Array) -> TableState:
-        return TableState(state.index.at[target].set(state.index[target] | _index_bit(source, target)))
+        return TableState(state.indices.at[target].set(state.indices[target] | _index_bit(source, target)))
 
     def remove(self, state: TableState, source: Array, target: Array) -> TableState:
-        return TableState(state.index.at[target].set(state.index[target] & ~_index_bit(source, target)))
+        return TableState(state.indices.at[target].set(state.indices[target] & ~_index_bit(source, target)))
 
     def all(self, state: TableState) -> Array:
-        return self._change(state, state.index | _index_bits(state.index.shape[0]))
+        return self._change(state, state.indices | _index_bits(state.indices.shape[0]))
 
     def all_removals(self, state: TableState) -> Array:
-        return self._change(state, state.index & ~_index_bits(state.index.shape[0]))
+        return self._change(state, state.indices & ~_index_bits(state.indices.shape[0]))
 
     def _change(self, state: TableState, index: Array) -> Array:
-        node = jnp.arange(state.index.shape[0])
-        return jnp.asarray(self.table)[node, index] - jnp.asarray(self.table)[node, state.index]
+        node = jnp.arange(state.indices.shape[0])
+        return jnp.asarray(self.table)[node, index] - jnp.asarray(self.table)[node, state.indices]
 
 
 def _index_bit(source: Array, target: Array) -> Array:
@@ -134,7 +134,8 @@ class SchurDeltas(NamedTuple):
             after = jax.vmap(_sweep, (0, None, None))(swept, source, self.floor)
             return jnp.where(parents[:, source, None, None], after, swept)
 
-        swept = jax.lax.fori_loop(0, d, sweep_one, jnp.asarray(self.scatter))
+        loop = cast(Any, jax.lax).fori_loop  # JAX leaves it without types
+        swept: Array = loop(0, d, sweep_one, jnp.asarray(self.scatter))
         return SchurState(swept, parents, parents.sum(axis=1, dtype=jnp.int32))
 
     def add(self, state: SchurState, source: Array, target: Array) -> SchurState:
@@ -169,7 +170,7 @@ class SchurDeltas(NamedTuple):
         """Diagonal, own row [d, d] and own entry [d, 1] of each node's matrix; rows are targets."""
         node = jnp.arange(state.swept.shape[0])
         own = jnp.maximum(state.swept[node, node, node], self.floor)
-        return jnp.diagonal(state.swept, axis1=1, axis2=2), state.swept[node, node], own[:, None]
+        return state.swept.diagonal(axis1=1, axis2=2), state.swept[node, node], own[:, None]
 
     def _gain(self, l: Array, pivot: Array, before: Array, after: Array) -> Array:
         """Gain by parent `l + 1` of variance `pivot`, which takes the node's own from `before` to `after`."""

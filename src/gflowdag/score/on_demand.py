@@ -133,7 +133,7 @@ class OnDemandGraphScore:
 
     def _on_host(self, graphs: NDArray[np.bool_]) -> NDArray[np.float64]:
         parents = np.swapaxes(graphs, -1, -2)
-        d = parents.shape[-1]
+        d: int = parents.shape[-1]
         flat = np.ascontiguousarray(parents).reshape(-1, d)
         node = np.tile(np.arange(d), len(flat) // d)
         return self._known(node, flat).reshape(parents.shape[:-1]).sum(axis=-1)

@@ -56,8 +56,8 @@ def bind_score(data: Dataset, score: str | UnboundScore, **hyper: Any) -> LocalS
     return bound
 
 
-def unbound_score(data: Dataset, score: str | UnboundScore, **hyper: Any) -> UnboundScore:
-    """The score object behind a name, or the object itself."""
+def unbound_score(data: Dataset, score: object, **hyper: Any) -> UnboundScore:
+    """The score object behind a name, or the object itself; anything else is refused."""
     if isinstance(score, type) or not isinstance(score, str | UnboundScore):
         instance = f" Give an instance: {score.__name__}()." if isinstance(score, type) else ""
         raise ScoreError(

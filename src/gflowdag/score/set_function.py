@@ -12,6 +12,7 @@ rows form one *group* with one `M`; group 0 is always the pooled data, all rows.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class SetFunctionScore(LocalScore):
 
     @abstractmethod
     def all_log_marginals(
-        self, group: int, variables: NDArray[np.int64], progress: Progress = silent
+        self, group: int, variables: NDArray[np.integer[Any]], progress: Progress = silent
     ) -> NDArray[np.float64]:
         """`M(S)` on the rows of `group` for every subset of `variables` [k] -> [2^k].
 
@@ -66,7 +67,7 @@ class SetFunctionScore(LocalScore):
         family = self.extended_log_marginals(group, _with(parents, node))
         return family - self.extended_log_marginals(group, parents)
 
-    def local_subsets(self, node: int, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+    def local_subsets(self, node: int, candidates: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """Log marginal likelihood of `node` given every subset of `candidates` [k] -> [2^k]."""
         family = np.append(candidates, node)  # the node is the highest bit
         without, with_node = self.all_log_marginals(int(self.group_of_node[node]), family).reshape(2, -1)

@@ -7,13 +7,16 @@ entries. Here every entry has an exponent of its own, and an addition aligns onl
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from gflowdag.runtime.compiled import compiled
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
+
+Number = TypeVar("Number", bound=np.generic)
 
 _LN2 = math.log(2.0)
 _LOWEST = -(2**40)  # exponent of zero
@@ -51,8 +54,8 @@ def sums_containing(row: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         _sums_containing(*_mantissas(row), 0, len(out), out)
 
 
-@njit(cache=True, nogil=True)
-def zeta_in_place(row):
+@compiled
+def zeta_in_place(row: NDArray[np.float64]) -> None:
     """Replace each entry of `row` [2^m] by the log-sum over its subsets."""
     mantissa, exponent = _mantissas(row)
     step = 1
@@ -62,8 +65,14 @@ def zeta_in_place(row):
     _logarithms(mantissa, exponent, row)
 
 
-@njit(cache=True, nogil=True)
-def _sums_containing(mantissa, exponent, first, last, out):
+@compiled
+def _sums_containing(
+    mantissa: NDArray[np.float64],
+    exponent: NDArray[np.int64],
+    first: int,
+    last: int,
+    out: NDArray[np.float64],
+) -> None:
     """Sums for the members `first … last − 1`; over all other members the sums have been taken.
 
     Divide and conquer: one half of the members is summed over for all of the other half at once, `m log m`
@@ -87,14 +96,14 @@ def _sums_containing(mantissa, exponent, first, last, out):
         _sums_containing(part, powers, kept, end, out)
 
 
-@njit(cache=True, nogil=True)
-def _with_member(values, member):
+@compiled
+def _with_member(values: NDArray[Number], member: int) -> NDArray[Number]:
     """The entries of the sets that contain `member`, whose bit is squeezed out."""
     return values.reshape(-1, 2, 1 << member)[:, 1].copy().reshape(-1)
 
 
-@njit(cache=True, nogil=True)
-def _mantissas(row):
+@compiled
+def _mantissas(row: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The exponentials of `row` as `mantissa · 2^exponent`.
 
     Ten times faster to add than by `logaddexp`, and it rounds less. Mantissas start in [1, 2) and exponents
@@ -111,8 +120,8 @@ def _mantissas(row):
     return mantissa, exponent
 
 
-@njit(cache=True, nogil=True)
-def _add_without(mantissa, exponent, step):
+@compiled
+def _add_without(mantissa: NDArray[np.float64], exponent: NDArray[np.int64], step: int) -> None:
     """To each set with the member whose bit is `step` add the set without it."""
     for start in range(0, mantissa.shape[0], 2 * step):
         for low in range(start, start + step):
@@ -125,7 +134,7 @@ def _add_without(mantissa, exponent, step):
             exponent[high] = common
 
 
-@njit(cache=True, nogil=True)
-def _logarithms(mantissa, exponent, out):
+@compiled
+def _logarithms(mantissa: NDArray[np.float64], exponent: NDArray[np.int64], out: NDArray[np.float64]) -> None:
     for entry in range(out.shape[0]):
         out[entry] = math.log(mantissa[entry]) + exponent[entry] * _LN2 if mantissa[entry] > 0 else -np.inf
