@@ -35,7 +35,7 @@ def save_checkpoint(folder: str | Path, state: Any, fingerprint: str) -> None:
     header = {"schema": SCHEMA, "fingerprint": fingerprint, "leaves": [_signature(*leaf) for leaf in leaves]}
     arrays = {f"leaf{i}": array for i, (_, array) in enumerate(leaves)}
     with atomic_write(Path(folder) / CHECKPOINT, "wb") as stream:
-        np.savez(stream, allow_pickle=False, header=np.array(json.dumps(header)), **arrays)
+        np.savez(stream, allow_pickle=False, header=np.array(dumps(header)), **arrays)
 
 
 def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:

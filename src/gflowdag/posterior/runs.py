@@ -29,6 +29,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import PARTIAL, read_bytes, read_json, write_error, write_json
 from gflowdag.runtime.interrupts import interrupt_behind
 from gflowdag.runtime.messages import shown
+from gflowdag.runtime.strict_json import with_infinities
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
@@ -212,7 +213,7 @@ def read_metrics(folder: str | Path) -> list[dict[str, Any]]:
     for line in read_bytes(path, max_bytes=_MAX_METRICS_BYTES).splitlines():
         with contextlib.suppress(ValueError, RecursionError):  # a line that a killed run did not finish
             rows.append(json.loads(line))
-    return [row for row in rows if isinstance(row, dict)]
+    return [with_infinities(row) for row in rows if isinstance(row, dict)]
 
 
 def _read_object(path: Path) -> dict[str, Any]:

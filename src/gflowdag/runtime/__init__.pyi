@@ -1,5 +1,5 @@
+from gflowdag.runtime import strict_json as strict_json
 from gflowdag.runtime.files import atomic_write as atomic_write
-from gflowdag.runtime.files import plain as plain
 from gflowdag.runtime.files import read_json as read_json
 from gflowdag.runtime.files import write_json as write_json
 from gflowdag.runtime.files import write_npz as write_npz

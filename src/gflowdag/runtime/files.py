@@ -196,17 +196,6 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarra
     return np.ndarray(shape, dtype, content, order="F" if is_fortran else "C")
 
 
-def plain(value: Any) -> Any:
-    """The plain Python value of a NumPy scalar or array, a path or a tuple-like (for `json.dump`)."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Path):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
-
-
 def _mib(num_bytes: int) -> str:
     return f"{num_bytes / 2**20:,.0f} MiB"
 

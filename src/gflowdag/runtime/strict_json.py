@@ -10,10 +10,21 @@ from typing import Any
 
 import numpy as np
 
+_INFINITIES = {"Infinity": math.inf, "-Infinity": -math.inf}
 
-def dumps(content: Any, *, indent: int | None = None) -> str:
-    """`content` as JSON. NaN becomes null, an infinity the text "Infinity" or "-Infinity"."""
-    return json.dumps(standard(content), indent=indent, ensure_ascii=False, allow_nan=False)
+
+def dumps(content: Any, *, indent: int | None = None, compact: bool = False) -> str:
+    """`content` as JSON. NaN becomes null, an infinity the text "Infinity" or "-Infinity".
+
+    Args:
+        content: what `standard` takes.
+        indent: spaces of each level; by default all is one line.
+        compact: leave out the blanks after commas and colons.
+    """
+    separators = (",", ":") if compact else None
+    return json.dumps(
+        standard(content), indent=indent, ensure_ascii=False, allow_nan=False, separators=separators
+    )
 
 
 def standard(value: Any) -> Any:
@@ -38,6 +49,17 @@ def standard(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
+def with_infinities(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of values that `standard` wrote, with numbers again for the words "Infinity" and "-Infinity".
+
+    What was NaN stays None: tables of pandas take both for a missing value.
+    """
+    return {
+        name: _INFINITIES.get(value, value) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
+
+
 def read_number(value: Any) -> float:
     """The number that `standard` wrote: a number, null, or the word for an infinity.
 
@@ -47,6 +69,6 @@ def read_number(value: Any) -> float:
     if value is None:
         return math.nan
     is_whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
-    if is_whole or isinstance(value, float) or value in ("Infinity", "-Infinity"):
+    if is_whole or isinstance(value, float) or value in _INFINITIES:
         return float(value)
     raise ValueError(f"{value!r} is no number")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gflowdag.posterior import device_name
-from gflowdag.runtime import plain
+from gflowdag.runtime import strict_json
 from gflowdag_lab.bench.stored_rows import Row
 from gflowdag_lab.bench.tasks import Task
 
@@ -28,7 +28,7 @@ _CACHE_EVERYTHING = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 def measure_apart(task: Task, references: Path) -> Row:
     """The row of a task, with its peak memory, or with what it had when it failed or was killed."""
-    command = [sys.executable, "-m", __name__, json.dumps([task.as_json(), str(references)])]
+    command = [sys.executable, "-m", __name__, strict_json.dumps([task.as_json(), str(references)])]
     started = time.perf_counter()
     patience = _PATIENCE * task.cap + _PREPARATION
     with tempfile.TemporaryDirectory() as cache:
@@ -60,7 +60,7 @@ def _main(argument: str) -> None:
     given, references = json.loads(argument)
     task = Task(**given)
     for row in MEASUREMENTS[task.kind](task, Path(references)):
-        print(_ROW + json.dumps({**row, **_machine()}, default=plain), flush=True)
+        print(_ROW + strict_json.dumps({**row, **_machine()}), flush=True)
 
 
 def _machine() -> dict[str, Any]:

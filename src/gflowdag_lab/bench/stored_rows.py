@@ -11,13 +11,14 @@ from typing import Any
 
 from gflowdag import __version__
 from gflowdag.errors import FileFormatError, GFlowDAGError
-from gflowdag.runtime import num_cores, read_json, write_json
+from gflowdag.runtime import num_cores, read_json, strict_json, write_json
 from gflowdag_lab.paper.fits import commit
 
 SCHEMA = 3
 MACHINE = ("processor", "cores")  # what seconds that are set beside seconds have in common
 RATE = "_per_s"  # ending of measures of which more is better
 COSTS = ("_s", "_mib")  # of those of which less is better
+_NOT_FINITE = (None, "Infinity", "-Infinity")  # as `strict_json` writes them
 Row = dict[str, Any]
 
 
@@ -47,8 +48,10 @@ class Results:
         self.rows: list[Row] = list(rows or [])
 
     def add(self, row: Row) -> None:
-        """Keep a row."""
-        self.rows.append(row)
+        """Keep a row. A measure that is NaN or infinite is left out: absent is "not measured"."""
+        row = strict_json.standard(row)
+        missing = [name for name, value in row.items() if is_measure(name) and value in _NOT_FINITE]
+        self.rows.append({name: value for name, value in row.items() if name not in missing})
         self.save()
 
     def save(self) -> None:

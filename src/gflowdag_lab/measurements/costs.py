@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gflowdag.runtime import strict_json, write_json
+
 SIZES = (20, 11, 5, 50)  # most telling first
 SHARES = (0.05, 0.15)  # of the default length
 TIME_LIMIT = 300  # seconds for one fit
@@ -91,11 +93,11 @@ def main(output: Path, chosen: list[str]) -> None:
         for method in methods or LENGTHS:
             rows.append(measure(method, num_variables))
             print(rows[-1], flush=True)
-            output.write_text(json.dumps(rows, indent=1))
+            write_json(output, rows)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--fit":
-        print(json.dumps(fit(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))
+        print(strict_json.dumps(fit(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))))
     else:
         main(Path(sys.argv[1]), sys.argv[2:])

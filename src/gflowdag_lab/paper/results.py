@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from gflowdag_lab.paper import judge
 from gflowdag_lab.paper.fits import load_posterior
 from gflowdag_lab.paper.methods import METHODS
 from gflowdag_lab.paper.problems import Problem, Spec, load
+from gflowdag_lab.paper.study import read_record
 from gflowdag_lab.paper.tables import Frame
 
 SIZES = ("full", "quick")
@@ -136,7 +136,7 @@ def _stored_rows(folder: Path) -> list[dict[str, Any]]:
     failures = {path.stem: path for path in (folder / "failures").glob("*.json")}
     finished = {path.stem: path for path in (folder / "tasks").glob("*.json")}
     for _, path in sorted((failures | finished).items()):
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_record(path) or {}
         arguments = record["arguments"]
         known = {
             "task": path.stem,

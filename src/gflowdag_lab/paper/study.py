@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gflowdag.errors import FileFormatError, MissingExtraError
-from gflowdag.runtime import Progress, plain, silent, write_json
+from gflowdag.runtime import Progress, silent, strict_json, write_json
 
 _MAX_DEATHS = 3  # of workers by one task, before it counts as failed
 # Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once. Nor do
@@ -112,26 +112,31 @@ def _record(task: Task) -> dict[str, Any]:
 
 def stored_row(task: Task, folder: Path) -> dict[str, Any] | None:
     """The row that a finished task left, or None if it has to be run."""
-    record = _read(_path(task, folder))
+    record = read_record(_path(task, folder))
     if record is None or (record.get("function"), record.get("since")) != (task.function, task.since):
         return None
     row = record.get("row", {})
-    serves = row and _serves(record.get("arguments", {}), row, _as_json(task.arguments))
+    serves = row and _serves(record.get("arguments", {}), row, strict_json.standard(task.arguments))
     return {"task": task.name, **row} if serves else None
 
 
 def _stored_failure(task: Task, folder: Path) -> dict[str, Any]:
-    record = _read(_failure(task, folder)) or {"error": "the worker died"}
+    record = read_record(_failure(task, folder)) or {"error": "the worker died"}
     return {"task": task.name, "error": record["error"]}
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def read_record(path: Path) -> dict[str, Any] | None:
+    """What the file of a task holds, None where there is none; of its row, infinities are numbers again.
+
+    A value that was NaN is None.
+    """
     if not path.exists():
         return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FileFormatError(f"{path} is not a task's result: move it away ({error})") from error
+    return record | {"row": strict_json.with_infinities(record["row"])} if record.get("row") else record
 
 
 def _serves(done: dict[str, Any], row: dict[str, Any], asked: dict[str, Any]) -> bool:
@@ -160,10 +165,6 @@ def _failure(task: Task, folder: Path) -> Path:
 
 def _held(task: Task, folder: Path) -> Path:
     return folder / "held" / task.name
-
-
-def _as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=plain))
 
 
 def _is_open(task: Task, folder: Path) -> bool:

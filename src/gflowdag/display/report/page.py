@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,8 +15,9 @@ from gflowdag.display.digest import is_vouched_for
 from gflowdag.display.orientation import find_deciding
 from gflowdag.display.report import content, summary, words
 from gflowdag.posterior.truth import Truth, named
-from gflowdag.runtime.files import atomic_write, plain
+from gflowdag.runtime.files import atomic_write
 from gflowdag.runtime.messages import counted
+from gflowdag.runtime.strict_json import dumps
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
@@ -136,7 +136,7 @@ def _template() -> jinja2.Template:
 
 def _embedded_json(value: Any) -> Markup:
     """JSON that is safe inside a script element: no name can close it or open a comment."""
-    text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = dumps(value, compact=True)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
