@@ -290,3 +290,27 @@ def test_a_data_set_is_told_in_a_line() -> None:
 def test_a_mapping_of_columns_is_refused_with_the_remedy() -> None:
     with pytest.raises(DataError, match=r"pandas\.DataFrame"):
         Dataset.as_dataset({"a": [1, 2], "b": [2, 1]})
+
+
+def test_ranks_become_van_der_waerden_scores_and_ties_share_theirs():
+    from scipy.stats import norm
+
+    frame = pd.DataFrame({"a": [3.0, 1.0, 1.0, 50.0, 7.5], "b": [0.5, 0.1, 0.2, 0.4, 0.3]})
+    data = Dataset.from_frame(frame, transform={"a": "rank"}, standardize=False)
+    expected = norm.ppf(np.array([3, 1.5, 1.5, 5, 4]) / 6)
+    np.testing.assert_allclose(data.values[:, 0], expected, rtol=1e-12)  # rounding of the quantile function
+    np.testing.assert_array_equal(data.values[:, 1], frame["b"])
+    assert any("Ranks" in note and "a" in note for note in data.notes)
+
+
+def test_ranks_of_new_rows_are_those_among_the_first_ones():
+    data = Dataset.from_frame(NUMBERS, transform="rank")
+    np.testing.assert_array_equal(data.like(NUMBERS).values, data.values)
+    beyond = data.like(NUMBERS.iloc[:2].assign(a=[1e9, -1e9]))
+    assert beyond.values[0, 0] == data.values[:, 0].max()
+    assert beyond.values[1, 0] == data.values[:, 0].min()
+
+
+def test_ranks_do_not_see_a_monotone_change_of_units():
+    ranked = Dataset.from_frame(NUMBERS, transform="rank").values
+    np.testing.assert_array_equal(Dataset.from_frame(np.log(NUMBERS), transform="rank").values, ranked)

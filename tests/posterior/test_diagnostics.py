@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, Diagnostics
+from gflowdag.posterior.model_fit import Finding, ModelFit
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import read_npz
 
@@ -69,6 +70,9 @@ def _full() -> Diagnostics:
         "acceptance": {"add": 0.1, "remove": 0.2},
         "lost_mass": np.array([0.0, 0.5]),
         "score_traces": np.array([[1.0, -np.inf, np.nan]]),
+        "model_fit": ModelFit(
+            (Finding("tails", ("a",), "excess kurtosis", (3.0,), "heavy"),), ("rows",), True
+        ),
     }
     matrices = ("edge_errors", "raw_edge_probabilities", "weighted_edge_probabilities")
     values |= dict.fromkeys(matrices, np.array([[0.0, 0.1], [0.2, 0.0]]))

@@ -115,7 +115,10 @@ Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discr
 
 Transforms = Annotated[
     list[str] | None,
-    typer.Option(help="log: of all continuous columns; COLUMN=log: of one.", metavar="[COLUMN=]log"),
+    typer.Option(
+        help="log, or rank (normal scores): of all continuous columns; COLUMN=log: of one.",
+        metavar="[COLUMN=]log|rank",
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from gflowdag.cli.options import (
     Continuous,
@@ -85,13 +85,17 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _transform(entries: list[str]) -> Any:
-    """`log` for all columns, or by name what `COLUMN=log` says."""
-    if entries == ["log"]:
-        return "log"
+    """`log` or `rank` for all columns, or by name what `COLUMN=log` says."""
+    from gflowdag.data.read_options import Transform
+
+    if len(entries) == 1 and entries[0] in get_args(Transform):
+        return entries[0]
     by_column = {}
     for entry in entries:
         column, equals, transform = entry.rpartition("=")
         if not equals:
-            raise GFlowDAGError(f"cannot read --transform {entry!r}: write log, or COLUMN=log for one column")
+            raise GFlowDAGError(
+                f"cannot read --transform {entry!r}: write log or rank, or COLUMN=log for one column"
+            )
         by_column[column.strip()] = transform.strip()
     return by_column or None

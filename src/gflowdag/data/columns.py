@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from pandas.api import types
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown
@@ -31,14 +33,15 @@ MAX_INTEGER_LEVELS = 10  # integers with more values than this are taken as meas
 class Column:
     """How the cells of one variable are coded; made from the first table, applied to any later one.
 
-    A continuous cell `x` becomes `(f(x) − mean) / sd`, with `f` the identity or the logarithm, or just `f(x)`
-    where it is not scaled. A discrete cell becomes the position of its value among `levels`, or of its bin
-    where `cuts` are given.
+    A continuous cell `x` becomes `(f(x) − mean) / sd`, with `f` the identity, the logarithm or the normal
+    scores of its rank, or just `f(x)` where it is not scaled. A discrete cell becomes the position of its
+    value among `levels`, or of its bin where `cuts` are given.
     """
 
     name: str
     kind: Kind
     log: bool = False
+    scores: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # values, normal scores of their ranks
     scaling: tuple[float, float] | None = None  # mean and sample standard deviation (ddof = 1)
     levels: tuple[Hashable, ...] | None = None
     cuts: tuple[float, ...] | None = None  # upper ends of all bins but the last
@@ -63,6 +66,20 @@ class Column:
                 f"{shown(self.levels or ())}. Declare every level in advance with a pandas Categorical."
             )
         return codes.astype(np.float64)
+
+    def decode(self, numbers: np.ndarray) -> np.ndarray:
+        """The measurements behind the numbers of a continuous column, float64 [n]."""
+        mean, deviation = self.scaling or (0.0, 1.0)
+        measured = numbers * deviation + mean
+        if self.scores is not None:
+            return np.interp(measured, self.scores[1], self.scores[0])
+        return np.exp(measured) if self.log else measured
+
+    def ranked(self, cells: Cells) -> Column:
+        """The same column, with the normal scores of their ranks among `cells` for the numbers."""
+        numbers = self._numbers(cells)
+        values, first = np.unique(numbers, return_index=True)
+        return replace(self, scores=(tuple(values.tolist()), tuple(normal_scores(numbers)[first].tolist())))
 
     def standardized(self, cells: Cells) -> Column:
         """The same column, scaled to the mean and the sample standard deviation (ddof = 1) of `cells`."""
@@ -91,7 +108,7 @@ class Column:
         return replace(self, kind="discrete", cuts=tuple(cuts.tolist()), levels=levels)
 
     def _numbers(self, cells: Cells) -> np.ndarray:
-        """The cells as finite numbers, after the logarithm where it is taken, float64 [n]."""
+        """The cells as finite numbers, after the transform if there is one, float64 [n]."""
         numbers = _as_floats(cells)
         if (bad := np.isnan(numbers)).any():
             raise DataError(
@@ -103,6 +120,8 @@ class Column:
                 f"Column {self.name!r} has {counted(bad.sum(), 'infinite value')} (first in row "
                 f"{bad.argmax() + 1}). Remove these rows or replace the values."
             )
+        if self.scores is not None:
+            return np.interp(numbers, *self.scores)
         if not self.log:
             return numbers
         if (bad := numbers <= 0).any():
@@ -112,6 +131,11 @@ class Column:
                 "Shift the column, or use no transform."
             )
         return np.log(numbers)
+
+
+def normal_scores(numbers: np.ndarray) -> np.ndarray:
+    """Van der Waerden scores `Φ⁻¹(rank / (n + 1))`, equal values with the mean of their ranks, [n]."""
+    return ndtri(rankdata(numbers) / (len(numbers) + 1))
 
 
 def plain_name(name: Any) -> str:

@@ -81,9 +81,9 @@ class Dataset:
         table.check_rows(len(frame))
 
         kinds = table.column_kinds(frame, options)
-        logged = table.logged_columns(kinds, options)
+        transforms = table.column_transforms(kinds, options)
         columns = [
-            Column(name, kind, log=name in logged)
+            Column(name, kind, log=transforms.get(name) == "log")
             if kind == "continuous"
             else Column(name, kind, levels=observed_levels(name, frame[name], options.max_levels))
             for name, kind in kinds.items()
@@ -93,6 +93,10 @@ class Dataset:
         continuous = [index for index, column in enumerate(columns) if column.kind == "continuous"]
         if continuous:
             check_range(encoded[:, continuous], [names[index] for index in continuous])
+        columns = [
+            column.ranked(frame[column.name]) if transforms.get(column.name) == "rank" else column
+            for column in columns
+        ]
         if options.discretize is not None:
             columns = [
                 column.binned(frame[column.name], options.discretize, options.bins)

@@ -151,6 +151,12 @@ def _column(entry: Mapping[str, Any]) -> Column:
     kind, scaling, levels, cuts = entry["kind"], entry["scaling"], entry["levels"], entry["cuts"]
     if kind not in ("continuous", "discrete") or not isinstance(entry["name"], str):
         raise KeyError("kind")
+    scores = entry.get("scores")
+    if scores is not None:
+        known, at = (tuple(map(float, part)) for part in scores)
+        if not 0 < len(known) == len(at):
+            raise KeyError("scores")
+        scores = (known, at)
     if scaling is not None:
         mean, deviation = map(float, scaling)
         scaling = (mean, deviation)
@@ -158,6 +164,7 @@ def _column(entry: Mapping[str, Any]) -> Column:
         entry["name"],
         kind,
         log=bool(entry["log"]),
+        scores=scores,
         scaling=scaling,
         levels=None if levels is None else tuple(map(_hashable, levels)),
         cuts=None if cuts is None else tuple(map(float, cuts)),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
 from gflowdag.data.columns import MAX_LEVELS, Kind, plain_name
 from gflowdag.errors import DataError
 
-Transform = Literal["log"]
+Transform = Literal["log", "rank"]
 _CHOICES = {"discretize": (None, "quantile", "interval"), "missing": ("error", "drop")}
 
 
@@ -48,7 +48,8 @@ class ReadOptions:
         continuous: columns that are continuous, by name.
         discrete: columns that are discrete, by name.
         drop: columns to leave out.
-        transform: `"log"` takes the logarithm of continuous columns first, of all or by name.
+        transform: `"log"` takes the logarithm of continuous columns first, of all or by name; `"rank"` puts
+            the normal scores of the ranks in place of the values (a Gaussian copula).
         standardize: scale continuous columns to mean 0 and sample standard deviation 1 (ddof = 1).
         discretize: cut continuous columns into `bins` bins of equal counts or of equal widths.
         bins: number of bins for `discretize`.
@@ -83,7 +84,7 @@ class ReadOptions:
             _check_choice(name, getattr(self, name), known)
         by_column: Any = self.transform.values() if isinstance(self.transform, Mapping) else [self.transform]
         for transform in by_column:
-            _check_choice("transform", transform, (None, "log"))
+            _check_choice("transform", transform, (None, *get_args(Transform)))
         if not isinstance(self.bins, int | np.integer) or self.bins < 2:
             raise DataError(f"bins must be at least 2, a whole number; got {self.bins!r}.")
         if both := [name for name in self.continuous if name in self.discrete]:

@@ -12,7 +12,7 @@ from pandas.api import types
 
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind, plain_name
 from gflowdag.data.interventions import intervention_mask
-from gflowdag.data.read_options import ReadOptions
+from gflowdag.data.read_options import ReadOptions, Transform
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted, shown, unknown_name
 
@@ -173,11 +173,11 @@ def column_kinds(frame: Frame, options: ReadOptions) -> dict[str, Kind]:
     return {name: given[name] if name in given else infer_kind(name, frame[name]) for name in names}
 
 
-def logged_columns(kinds: Mapping[str, Kind], options: ReadOptions) -> list[str]:
-    """The columns of which the logarithm is taken: continuous ones, all of them or those that are named."""
+def column_transforms(kinds: Mapping[str, Kind], options: ReadOptions) -> dict[str, Transform | None]:
+    """The transform of each continuous column that has one: of all, or of those that are named."""
     transforms = options.transforms()
     if not isinstance(transforms, Mapping):
-        return [name for name, kind in kinds.items() if transforms == "log" and kind == "continuous"]
+        return {name: transforms for name, kind in kinds.items() if kind == "continuous"}
     for name in transforms:
         if name not in kinds:
             raise DataError(f"`transform` names an unknown column. {unknown_name(name, list(kinds))}")
@@ -186,7 +186,7 @@ def logged_columns(kinds: Mapping[str, Kind], options: ReadOptions) -> list[str]
                 f"`transform` is for continuous columns, and {name!r} is discrete: leave it out, or pass "
                 f"kinds={{{name!r}: 'continuous'}} (--continuous NAMES on the command line)."
             )
-    return [name for name, transform in transforms.items() if transform == "log"]
+    return dict(transforms)
 
 
 def check_one_kind(columns: Sequence[Column]) -> None:
@@ -209,15 +209,22 @@ def notes_on_columns(columns: Sequence[Column]) -> list[str]:
     first = columns[0]
     count = counted(len(columns), "variable")
     if first.kind == "continuous":
-        how = ("logged, " if first.log else "") + (
-            "standardised (ddof = 1)" if first.scaling else "not scaled"
-        )
-        return [f"{count} taken as continuous, {how}: {names}."]
+        how = "standardised (ddof = 1)" if first.scaling else "not scaled"
+        return [*_notes_on_transforms(columns), f"{count} taken as continuous, {how}: {names}."]
     notes = [f"{count} taken as discrete: {names}."]
     if binned := [column for column in columns if column.cuts is not None]:
         levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)
         notes.append(f"{len(binned)} of them were continuous and cut into bins: {levels}.")
     return notes
+
+
+def _notes_on_transforms(columns: Sequence[Column]) -> list[str]:
+    logged = [column.name for column in columns if column.log]
+    ranked = [column.name for column in columns if column.scores is not None]
+    notes = [f"The logarithm was taken of {shown(logged, 12)}."] if logged else []
+    return notes + (
+        [f"Ranks (normal scores) in place of the values of {shown(ranked, 12)}."] if ranked else []
+    )
 
 
 def notes_on_row_numbers(frame: Frame) -> list[str]:

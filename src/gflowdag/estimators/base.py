@@ -19,6 +19,7 @@ from gflowdag.estimators.method import DISCRETE, INTERVENTIONS, KNOWN_EDGES, MAX
 from gflowdag.estimators.parameters import check_parameters, positive, whole
 from gflowdag.estimators.registry import estimator_classes
 from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.model_fit import check_residuals
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.messages import duration
@@ -101,9 +102,11 @@ class StructureLearner(BaseEstimator):
         started = time.perf_counter()
         with progress_bar(self.method, enabled=self.verbose) as progress:
             posterior = self._infer(score, seed, progress)
+        seconds = time.perf_counter() - started
         posterior = replace(posterior, table=TableDescription.of(data))
         self.posterior_ = posterior.with_diagnostics(
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
+            model_fit=check_residuals(posterior, data),
             notes=data.notes,
             interventional=True if data.intervened is not None else None,
             knowledge=True if score.constraints.rules_out_graphs else None,

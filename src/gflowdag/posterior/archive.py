@@ -13,6 +13,7 @@ from gflowdag.data.description import TableDescription
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
+from gflowdag.posterior.model_fit import ModelFit
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import read_npz, write_npz
 from gflowdag.runtime.messages import CONTROL_CHARACTER
@@ -51,7 +52,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
     if not all(map(_are_dags, _in_parts(posterior.samples))):
         raise GFlowDAGError("a posterior is about acyclic graphs, and some of its samples have cycles")
     diagnosis = posterior.diagnosis
-    stored = DIAGNOSTIC_NAMES - {*TIMINGS, *_ARRAYS}
+    stored = DIAGNOSTIC_NAMES - {*TIMINGS, *_ARRAYS, "model_fit"}
     meta = {
         "schema": SCHEMA,
         "method": posterior.method,
@@ -60,6 +61,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
         "marginals_given": posterior.marginals is not None,
         "diagnostics": {name: value for name, value in diagnosis.items() if name in stored},
         "extra": diagnosis.extra,
+        "model_fit": None if diagnosis.model_fit is None else diagnosis.model_fit.to_dict(),
         "table": None if posterior.table is None else posterior.table.to_dict(),
     }
     arrays = {
@@ -181,6 +183,7 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
     for name, shape in _ARRAYS.items():
         given = found.get(name) if meta["schema"] == VERSION_0_2 else arrays.get(name)
         values[name] = None if given is None else _array(path, name, given, shape, len(arrays["names"]))
+    values["model_fit"] = _read_model_fit(path, meta.get("model_fit"))
     values["acceptance"] = _rates(path, found.get("acceptance"))
     notes = found.get("notes", [])
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
@@ -201,6 +204,13 @@ def _read_table(path: Path, given: Any, names: list[str]) -> TableDescription | 
     if description.names != names:
         raise FileFormatError(f"{path}: the description of the table names other variables")
     return description
+
+
+def _read_model_fit(path: Path, content: Any) -> ModelFit | None:
+    try:
+        return None if content is None else ModelFit.from_dict(content)
+    except ValueError as error:
+        raise _damaged(path, "model_fit") from error
 
 
 def _number(path: Path, found: Mapping[str, Any], name: str) -> float | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gflowdag.posterior.model_fit import ModelFit
 
 Verdict = Literal["exact", "trusted", "not converged", "unverified"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -47,6 +50,8 @@ class Diagnostics(Mapping[str, Any]):
         weighted_edge_probabilities: and after, float64 [d, d].
         lost_mass: share of each node's parent sets that a restriction leaves out, float64 [d].
         score_traces: log scores along the first chains, float64 [chains, draws].
+        model_fit: what speaks against the model: residuals given sampled parents. The verdict says nothing
+            about it.
         extra: what a method has to say beyond these, by name.
     """
 
@@ -75,6 +80,7 @@ class Diagnostics(Mapping[str, Any]):
     weighted_edge_probabilities: NDArray[np.float64] | None = None
     lost_mass: NDArray[np.float64] | None = None
     score_traces: NDArray[np.float64] | None = None
+    model_fit: ModelFit | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,9 @@ from gflowdag.runtime.messages import counted
 if TYPE_CHECKING:
     import networkx as nx
     from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
+
+    from gflowdag.data import Dataset
+    from gflowdag.posterior.model_fit import ModelFit
 
 ROUNDING = 1e-9  # probabilities that differ by less are the same: two directions of ½ each are a tie
 
@@ -109,6 +112,31 @@ class Posterior:
     def with_diagnostics(self, **changes: Any) -> Posterior:
         """The same posterior with other diagnostics; `changes` are attributes of `Diagnostics`."""
         return replace(self, diagnosis=replace(self.diagnosis, **changes))
+
+    def model_fit(
+        self,
+        data: Any,
+        *,
+        interventions: Any = None,
+        refit: Callable[[Dataset], Posterior] | None = None,
+    ) -> ModelFit:
+        """What in the table speaks against the model: residuals of each variable given sampled parents.
+
+        Args:
+            data: the table as it was given to `fit`, or a `Dataset` of it.
+            interventions: as for `fit`.
+            refit: gives the answer for the table under a remedy, to say what the remedy changes:
+                `lambda changed: gd.fit(changed, method="exact")`.
+        """
+        from gflowdag.data import Dataset
+        from gflowdag.posterior.model_fit import check_residuals
+
+        if self.table is not None:
+            data = self.table.prepare(data, interventions=interventions)
+        else:
+            data = Dataset.as_dataset(data, interventions=interventions)
+        found = check_residuals(self, data)
+        return found if refit is None else found.with_changes(self, data, refit)
 
     # -- features ------------------------------------------------------------------------------------------
 

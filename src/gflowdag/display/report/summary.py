@@ -29,8 +29,8 @@ def column_rows(data: Dataset) -> list[dict[str, Any]]:
         values = data.values[:, index]
         if column.levels is None:
             mean, deviation = column.scaling or (values.mean(), values.std(ddof=1))
-            logarithm = "log: " if column.log else ""
-            detail = f"{logarithm}mean {mean:.4g}, standard deviation {deviation:.4g}"
+            transform = "log: " if column.log else "ranks: " if column.scores is not None else ""
+            detail = f"{transform}mean {mean:.4g}, standard deviation {deviation:.4g}"
         else:
             counts = np.bincount(values.astype(np.int64), minlength=len(column.levels))
             shown = [f"{level} ({count})" for level, count in zip(column.levels, counts, strict=True)][:8]

@@ -1,0 +1,86 @@
+"""Skewness, tails and outliers of columns or residuals, and the transform that mends them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gflowdag.data import Dataset
+from gflowdag.data.read_options import Transform
+from gflowdag.posterior.model_fit.finding import Finding, Remedy
+from gflowdag.posterior.model_fit.statistics import (
+    LEVEL,
+    Draw,
+    Tested,
+    are_few,
+    averaged,
+    excess_kurtosis,
+    leans,
+    outlying_rows,
+    skewness,
+)
+from gflowdag.posterior.model_fit.words import SKEWNESS, TAILS, outliers_finding
+
+
+def shape_findings(data: Dataset, columns: Mapping[str, Sequence[Draw]]) -> list[Finding]:
+    """Findings in the shape of columns, or of residuals, by the variable that they belong to.
+
+    A column is named once: for a few outliers where the rest is normal, else for skewness, else for tails.
+    """
+    outliers: dict[str, list[int]] = {}
+    skewed: dict[str, Tested] = {}
+    tailed: dict[str, Tested] = {}
+    for name, draws in columns.items():
+        shape = _Shape(draws, len(columns))
+        if shape.is_normal:
+            continue
+        x = max(draws, key=lambda draw: draw.weight).x
+        rows = outlying_rows(x, len(columns))
+        if are_few(rows, len(x)) and _Shape([Draw(1.0, np.delete(x, rows))], len(columns)).is_normal:
+            outliers[name] = rows.tolist()
+        elif shape.is_skewed and leans(x):
+            skewed[name] = shape.skew
+        else:
+            tailed[name] = shape.kurtosis
+    found = [outliers_finding(outliers, transform_remedy(data, list(outliers)))] if outliers else []
+    for wording, tested in ((SKEWNESS, skewed), (TAILS, tailed)):
+        if tested:
+            names = sorted(tested, key=lambda name: -abs(tested[name].value))
+            found.append(wording.finding(names, tested, transform_remedy(data, names)))
+    return found
+
+
+class _Shape:
+    """Whether a column is skewed, heavy- or light-tailed, among `num_columns`."""
+
+    def __init__(self, draws: Sequence[Draw], num_columns: int):
+        self.skew, self.kurtosis = averaged(skewness, draws), averaged(excess_kurtosis, draws)
+        self.is_skewed = 2 * self.skew.p * num_columns < LEVEL  # two tests: half of the level for each
+        self.is_normal = not self.is_skewed and 2 * self.kurtosis.p * num_columns >= LEVEL
+
+
+def transform_remedy(data: Dataset, names: list[str]) -> Remedy | None:
+    """The transform of these columns that should help most; None where their ranks were taken already.
+
+    One for all of them: the logarithm where it helps every one, else ranks.
+    """
+    names = [name for name in names if data.columns[data.names.index(name)].scores is None]
+    if not names:
+        return None
+    how: Transform = "log" if all(_log_helps(data, name) for name in names) else "rank"
+    continuous = [column.name for column in data.columns if column.kind == "continuous"]
+    if set(names) == set(continuous):
+        return Remedy(transform=how)
+    return Remedy(transform=tuple((name, how) for name in names))
+
+
+def _log_helps(data: Dataset, name: str) -> bool:
+    """Whether the logarithm can be taken and halves the skewness of the column."""
+    index = data.names.index(name)
+    column = data.columns[index]
+    measured = column.decode(data.values[:, index])
+    if column.log or (measured <= 0).any():
+        return False
+    before, after = abs(skewness(measured).value), abs(skewness(np.log(measured)).value)
+    return after < before / 2

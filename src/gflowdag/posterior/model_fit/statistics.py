@@ -1,0 +1,119 @@
+"""Tests of what the Gaussian model says of a column, a residual, or a residual beside a parent.
+
+Each returns a statistic and its p-value if the model is right. Where a column is compared with another one,
+normal scores of ranks are compared: a heavy tail is then found once, as a tail, and not again as curvature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from gflowdag.data.columns import normal_scores
+
+LEVEL = 0.01  # probability that a check finds anything in a table that fits the model, all columns together
+MIN_ROWS = 30  # the tests below hold their level from here on
+_SHARE_OF_OUTLIERS = 0.01  # more points than this are a tail, not errors in single rows
+_LAGS = (1, 2)
+_LEANING = 0.2  # what a gamma distribution of skewness 1 has
+
+Column = NDArray[np.float64]
+
+
+class Tested(NamedTuple):
+    """A statistic and its p-value."""
+
+    value: float
+    p: float
+
+
+class Draw(NamedTuple):
+    """A column, or one of several residuals of a variable, with its weight and what it was regressed on."""
+
+    weight: float
+    x: Column
+    regressors: tuple[tuple[str, Column], ...] = ()
+
+
+def averaged(test: Callable[[Column], Tested], draws: Sequence[Draw]) -> Tested:
+    """The mean of a statistic over weighted columns, with a p-value.
+
+    Twice a mean of p-values is a p-value (Vovk and Wang 2020, "Combining p-values via averaging").
+    """
+    tested = [test(draw.x) for draw in draws]
+    total = sum(draw.weight for draw in draws)
+    value = sum(draw.weight * found.value for draw, found in zip(draws, tested, strict=True)) / total
+    p = sum(draw.weight * found.p for draw, found in zip(draws, tested, strict=True)) / total
+    return Tested(value, p if len(draws) == 1 else min(1.0, 2 * p))
+
+
+def skewness(x: Column) -> Tested:
+    """Sample skewness; D'Agostino's test."""
+    return Tested(float(stats.skew(x)), float(stats.skewtest(x).pvalue))
+
+
+def leans(x: Column) -> bool:
+    """Whether the middle of a column is skewed too: a heavy tail makes any sample skewness significant."""
+    low, middle, high = np.quantile(x, (0.1, 0.5, 0.9))
+    return abs(low + high - 2 * middle) > _LEANING * (high - low)
+
+
+def excess_kurtosis(x: Column) -> Tested:
+    """Sample excess kurtosis, positive for heavy tails; the test of Anscombe and Glynn."""
+    return Tested(float(stats.kurtosis(x)), float(stats.kurtosistest(x).pvalue))
+
+
+def outlying_rows(x: Column, num_tests: int) -> NDArray[np.int64]:
+    """Rows too far out for a normal sample of this size: Grubbs' bound for each, over `num_tests` columns."""
+    n = len(x)
+    z = (x - x.mean()) / x.std(ddof=1)
+    # The distance from the mean of all other rows over their deviation is Student-t, n − 2 degrees.
+    t = np.abs(z) * np.sqrt(n * (n - 2) / np.maximum((n - 1) ** 2 - n * z**2, 1e-9))
+    p = 2 * stats.t.sf(t, n - 2)
+    rows = np.flatnonzero(p * n * num_tests < LEVEL)
+    return rows[np.argsort(-np.abs(z[rows]), kind="stable")]
+
+
+def are_few(rows: NDArray[np.int64], num_rows: int) -> bool:
+    """Whether outlying rows may be single errors: at most three, or one in a hundred."""
+    return 0 < len(rows) <= max(3, _SHARE_OF_OUTLIERS * num_rows)
+
+
+def curvature(residual: Column, parent: Column) -> Tested:
+    """Correlation of a linear regression's residual with curved functions of a regressor."""
+    z = normal_scores(parent)
+    return _strongest(normal_scores(residual), (np.abs(z), z**3 - 3 * z), (np.ones(len(z)), z))
+
+
+def unequal_variance(residual: Column, parent: Column) -> Tested:
+    """Correlation of a residual's size with the regressor and with its distance from the middle."""
+    z = normal_scores(parent)
+    return _strongest(normal_scores(np.abs(residual)), (z, np.abs(z)), (np.ones(len(z)),))
+
+
+def serial_dependence(x: Column) -> Tested:
+    """The largest autocorrelation of normal scores at lag 1 or 2."""
+    scores = normal_scores(x)
+    n, power = len(scores), scores @ scores
+    found = [float(scores[lag:] @ scores[:-lag] / power) for lag in _LAGS]
+    value = max(found, key=abs)
+    return Tested(value, min(1.0, len(_LAGS) * 2 * float(stats.norm.sf(abs(value + 1 / n) * np.sqrt(n)))))
+
+
+def _strongest(scores: Column, functions: tuple[Column, ...], known: tuple[Column, ...]) -> Tested:
+    """The largest correlation with any of `functions`, beyond what is linear in `known`."""
+    basis = np.linalg.qr(np.column_stack(known))[0]
+    rest = scores - basis @ (basis.T @ scores)
+    found = []
+    for function in functions:
+        beyond = function - basis @ (basis.T @ function)
+        size = np.linalg.norm(beyond) * np.linalg.norm(rest)
+        found.append(float(beyond @ rest / size) if size > 1e-9 else 0.0)
+    value = max(found, key=abs)
+    freedom = len(scores) - len(known) - 1
+    t = abs(value) * np.sqrt(freedom / max(1 - value**2, 1e-12))
+    return Tested(value, min(1.0, len(functions) * 2 * float(stats.t.sf(t, freedom))))

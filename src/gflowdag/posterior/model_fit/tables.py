@@ -1,0 +1,278 @@
+"""What a table alone says against the model, before anything is computed.
+
+If a Gaussian network produced the table, the rows are independent draws from a normal distribution: every
+column is normal and every regression of one column on another is linear with one variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from gflowdag.data import Dataset
+from gflowdag.data.columns import MAX_INTEGER_LEVELS, normal_scores
+from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
+from gflowdag.posterior.model_fit.shapes import shape_findings
+from gflowdag.posterior.model_fit.statistics import (
+    LEVEL,
+    MIN_ROWS,
+    Draw,
+    Tested,
+    averaged,
+    serial_dependence,
+)
+from gflowdag.posterior.model_fit.words import (
+    DETERMINISTIC,
+    FEW_ROWS,
+    FEW_VALUES,
+    RARE_LEVELS,
+    SERIAL,
+    UNEQUAL_VARIANCE,
+    curvature_finding,
+)
+from gflowdag.runtime.messages import shown
+
+_ROWS_PER_VARIABLE = 5  # fewer, and the prior weighs as much as the rows in a regression on all others
+_ROWS_OF_A_LEVEL = 5  # fewer, and no table of counts with this level says much
+UNEXPLAINED = 1e-4  # share of a variance: noise of 1 % of the deviation, about what rounding to 2 digits adds
+_MOST_CELLS = 3e8  # rows × pairs of columns that are compared
+
+
+class _Pairs(NamedTuple):
+    """The strongest hint in each column against a linear relation with one variance, and beside which one."""
+
+    curvature: list[tuple[str, Tested]]
+    variance: list[tuple[str, Tested]]
+
+
+def check_table(data: Dataset) -> ModelFit:
+    """Look at a table before the fit. Findings are for the table as it is coded, transforms included."""
+    found = [*_few_rows(data), *_few_values(data), *_rare_levels(data), *_deterministic(data)]
+    notes: list[str] = []
+    observational = data if data.intervened is None else data.take(~data.intervened.any(axis=1))
+    if data.intervened is not None:
+        notes.append("Before the fit only the rows without interventions were looked at.")
+    if observational.num_rows < MIN_ROWS:
+        notes.append(f"Shapes, curvature and row order need {MIN_ROWS} rows; there are too few.")
+        return ModelFit(tuple(found), tuple(notes))
+    if data.is_continuous:
+        several = [name for name in data.names if name not in _of_few_values(data)]
+        found += shape_findings(data, {name: [Draw(1.0, _column(observational, name))] for name in several})
+        if data.num_rows * data.num_variables**2 > _MOST_CELLS:
+            notes.append("Curvature and unequal variance were left for after the fit: the table is large.")
+        else:
+            found += _pair_findings(observational, several)
+    if data.intervened is not None:
+        notes.append("The order of the rows was not looked at: interventions come in blocks.")
+    elif sorted_by := sorting_columns(data):
+        notes.append(
+            f"The rows are sorted by {shown(sorted_by)}, so that their order says nothing: whether they "
+            "depend on each other was not checked."
+        )
+    else:
+        found += serial_findings({name: [Draw(1.0, _column(data, name))] for name in data.names})
+    return ModelFit(tuple(found), tuple(notes))
+
+
+def serial_findings(columns: Mapping[str, Sequence[Draw]]) -> list[Finding]:
+    """Columns or residuals whose neighbouring rows are alike."""
+    tested = {name: averaged(serial_dependence, draws) for name, draws in columns.items()}
+    flagged = significant(tested, len(tested))
+    if not flagged:
+        return []
+    largest = max(tested[name].value for name in flagged)
+    every = 1
+    while largest > 0 and largest**every > 0.05 and every < 50:  # what is left of lag 1 after thinning
+        every += 1
+    remedy = Remedy(every=every) if every > 1 else None
+    return [SERIAL.finding(flagged, tested, remedy)]
+
+
+def significant(tested: dict[str, Tested], num_tests: int) -> list[str]:
+    """The columns whose p-value is below the level, after the correction for all tests, the surest first."""
+    names = [name for name, found in tested.items() if found.p * num_tests < LEVEL]
+    return sorted(names, key=lambda name: -abs(tested[name].value))
+
+
+def sorting_columns(data: Dataset) -> list[str]:
+    """Columns by which the rows are sorted, or in whose levels they come in blocks."""
+    found = []
+    for name, values in zip(data.names, data.values.T, strict=True):
+        steps = np.diff(values)
+        distinct = len(np.unique(values))
+        in_blocks = distinct <= len(values) / 5 and np.count_nonzero(steps) == distinct - 1
+        if (steps >= 0).all() or (steps <= 0).all() or in_blocks:
+            found.append(name)
+    return found
+
+
+def _column(data: Dataset, name: str) -> NDArray[np.float64]:
+    return data.values[:, data.names.index(name)]
+
+
+def _of_few_values(data: Dataset) -> dict[str, int]:
+    """Continuous columns with no more values than a discrete one, and how many each has."""
+    counts = {
+        column.name: len(np.unique(values))
+        for column, values in zip(data.columns, data.values.T, strict=True)
+        if column.kind == "continuous"
+    }
+    most = min(MAX_INTEGER_LEVELS, data.num_rows // 5)
+    return {name: count for name, count in counts.items() if count <= most}
+
+
+def _few_values(data: Dataset) -> list[Finding]:
+    few = _of_few_values(data)
+    if not few:
+        return []
+    names = sorted(few, key=lambda name: few[name])
+    rest = len(names) < data.num_variables
+    remedy = Remedy(discrete=tuple(names), discretize="quantile" if rest else None)
+    return [FEW_VALUES.finding(names, {name: Tested(float(few[name]), 0.0) for name in names}, remedy)]
+
+
+def _few_rows(data: Dataset) -> list[Finding]:
+    """Tables in which even two variables, or a regression on all others, have few rows for a parameter."""
+    n, d = data.num_rows, data.num_variables
+    if data.is_continuous:
+        ratio = n / d
+        if ratio >= _ROWS_PER_VARIABLE:
+            return []
+        values = {"all columns": Tested(ratio, 0.0)}
+    else:
+        levels = data.cardinalities.astype(float)
+        ratios = n / (np.sort(levels)[-1 if d == 1 else -2] * np.maximum(levels - 1, 1))
+        values = {
+            name: Tested(float(ratio), 0.0)
+            for name, ratio in zip(data.names, ratios, strict=True)
+            if ratio < _ROWS_PER_VARIABLE
+        }
+        if not values:
+            return []
+    limit = data.knowledge.max_parents if data.knowledge is not None else None
+    remedy = None if limit is not None and limit <= 2 else Remedy(max_parents=2)
+    return [FEW_ROWS.finding(sorted(values, key=lambda name: values[name].value), values, remedy)]
+
+
+def _rare_levels(data: Dataset) -> list[Finding]:
+    rare = {}
+    for column, codes in zip(data.columns, data.values.T, strict=True):
+        if column.levels is not None:
+            counts = np.bincount(codes.astype(np.int64), minlength=len(column.levels))
+            if (least := counts[counts > 0].min()) < _ROWS_OF_A_LEVEL:
+                rare[column.name] = Tested(float(least), 0.0)
+    names = sorted(rare, key=lambda name: rare[name].value)
+    return [RARE_LEVELS.finding(names, rare, None)] if names else []
+
+
+def _deterministic(data: Dataset) -> list[Finding]:
+    shares = _unexplained(data) if data.is_continuous else _undetermined(data)
+    names = sorted(shares, key=lambda name: shares[name].value)
+    if not names:
+        return []
+    remedy = Remedy(drop=(names[0],)) if data.num_variables > 2 else None
+    return [DETERMINISTIC.finding(names, shares, remedy)]
+
+
+def _unexplained(data: Dataset) -> dict[str, Tested]:
+    """Continuous columns of which all others leave next to nothing, and what they leave."""
+    n, d = data.values.shape
+    if n < 2 * d + 10:
+        return {}
+    inverse = np.linalg.inv(np.corrcoef(data.values.T).reshape(d, d))
+    left = 1 / np.diagonal(inverse)
+    return {
+        name: Tested(float(share), 0.0)
+        for name, share in zip(data.names, left, strict=True)
+        if share < UNEXPLAINED
+    }
+
+
+def _undetermined(data: Dataset) -> dict[str, Tested]:
+    """Discrete columns whose level another one decides in every row, where that is no chance."""
+    found: dict[str, Tested] = {}
+    codes = data.values.astype(np.int64)
+    for j, name in enumerate(data.names):
+        for i in range(data.num_variables):
+            if i != j and _decides(codes[:, i], codes[:, j]):
+                found[name] = Tested(0.0, 0.0)
+    return found
+
+
+def _decides(source: NDArray[np.int64], target: NDArray[np.int64]) -> bool:
+    """Whether the first column decides the second, and independent columns would not by chance.
+
+    Given the levels of the source, each further row of one level agrees with its first one with a chance of
+    at most the share of the most frequent level of the target.
+    """
+    pairs = np.unique(np.column_stack([source, target]), axis=0)
+    levels = len(np.unique(source))
+    if len(pairs) != levels:
+        return False
+    commonest = np.bincount(target).max() / len(target)
+    return (len(source) - levels) * np.log(commonest) < np.log(LEVEL / 1000)
+
+
+def _pair_findings(data: Dataset, names: list[str]) -> list[Finding]:
+    if len(names) < 2:
+        return []
+    pairs = _compare_pairs(data, names)
+    num_tests = len(names) * (len(names) - 1)
+    found = []
+    for given, make in ((pairs.curvature, curvature_finding), (pairs.variance, None)):
+        tested = {name: best for name, (_, best) in zip(names, given, strict=True)}
+        flagged = significant(tested, num_tests)
+        if flagged:
+            beside = {name: other for name, (other, _) in zip(names, given, strict=True)}
+            remedy = Remedy(discretize="quantile")
+            if make is not None:
+                found.append(make(flagged, tested, beside, remedy))
+            else:
+                found.append(UNEQUAL_VARIANCE.finding(flagged, tested, remedy, beside=beside[flagged[0]]))
+    return found
+
+
+def _compare_pairs(data: Dataset, names: list[str]) -> _Pairs:
+    """Each column regressed on each other one, after normal scores: what no transform of a column mends."""
+    z = np.column_stack([_unit(normal_scores(_column(data, name))) for name in names]).astype(np.float64)
+    n, d = z.shape
+    curvature, variance = np.zeros((2, d, d)), np.zeros((2, d, d))
+    for i in range(d):
+        x = z[:, i]
+        correlations = x @ z / n
+        residuals = z - x[:, None] * correlations
+        residuals[:, i] = 1.0
+        curved = np.column_stack([np.abs(x), x**3 - 3 * x])
+        curved -= curved.mean(axis=0)
+        curved = _columns_of_unit(curved - np.outer(x, x @ curved / n))
+        curvature[:, i] = curved.T @ _columns_of_unit(residuals) / n
+        sizes = _columns_of_unit(np.abs(residuals))
+        variance[:, i] = np.column_stack([x, _unit(np.abs(x))]).T @ sizes / n
+    return _Pairs(*(_strongest(both, names, n) for both in (curvature, variance)))
+
+
+def _strongest(correlations: NDArray[np.float64], names: list[str], n: int) -> list[tuple[str, Tested]]:
+    """For each column, the strongest of the correlations [2, d, d] with functions of another one."""
+    best = np.abs(correlations).max(axis=0)
+    np.fill_diagonal(best, 0.0)
+    sources, found = best.argmax(axis=0), []
+    for j, i in enumerate(sources):
+        value = min(float(best[i, j]), 1 - 1e-12)
+        p = 2 * len(correlations) * float(stats.t.sf(value * np.sqrt((n - 3) / (1 - value**2)), n - 3))
+        found.append((names[int(i)], Tested(value, min(1.0, p))))
+    return found
+
+
+def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _columns_of_unit(x[:, None])[:, 0]
+
+
+def _columns_of_unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns with mean 0 and variance 1; constant ones become 0."""
+    centred = x - x.mean(axis=0)
+    deviation = centred.std(axis=0)
+    return np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 1e-12)
