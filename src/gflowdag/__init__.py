@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.estimators import Gadget as Gadget
     from gflowdag.estimators import OrderGFlowNet as OrderGFlowNet
     from gflowdag.estimators import OrderMCMC as OrderMCMC
+    from gflowdag.estimators import ParentSetMCMC as ParentSetMCMC
     from gflowdag.estimators import fit as fit
     from gflowdag.estimators.compare import compare as compare
     from gflowdag.posterior import metrics as metrics

@@ -23,6 +23,7 @@ TINY = {
     "exact": {},
     "auto": {},
     "dag-gflownet": {"iterations": 2, "batch_size": 8},
+    "parent-set-mcmc": {"num_chains": 4, "iterations": 64},
     "order-gflownet": {"iterations": 2, "batch_size": 8, "width": 16, "depth": 1},
     "order-mcmc": {"iterations": 40, "num_chains": 4, "num_records": 8},
     "mc3": {"num_chains": 4, "burn_in": 20, "num_steps": 40, "thinning": 5},
@@ -121,32 +122,46 @@ assert jax.config.jax_enable_x64 == before
 
 
 @pytest.mark.parametrize(
-    ("ess", "pareto_k", "verdict", "chosen"),
+    ("num_variables", "budget", "chosen", "why"),
     [
-        (0.9, 0.1, "trusted", "order-gflownet"),
-        (0.001, 0.1, "not converged", "order-mcmc"),
-        (0.9, 1.2, "not converged", "order-mcmc"),
-        (0.9, 0.1, "not converged", "order-mcmc"),  # refuted by its witnesses
+        (20, None, "exact", "20 variables are within reach of the exact posterior"),
+        (22, None, "exact", "22 variables are within reach of the exact posterior"),
+        (23, None, "parent-set-mcmc", "of 23 variables would take about 6 minutes, more than 2 minutes"),
+        (23, 600.0, "exact", "23 variables are within reach of the exact posterior"),
+        (19, 3.0, "parent-set-mcmc", "of 19 variables would take about 5 seconds, more than 3 seconds"),
+        (200, None, "parent-set-mcmc", "too many for the exact posterior on this machine"),
     ],
 )
-def test_auto_hands_over_to_chains_that_take_their_own_number_of_steps(
-    ess: float, pareto_k: float, verdict: str, chosen: str, monkeypatch
+def test_auto_is_exact_within_two_minutes_or_the_budget_and_takes_one_method_alone(
+    num_variables: int, budget: float | None, chosen: str, why: str, monkeypatch
 ) -> None:
-    diagnostics = Diagnostics(verdict, "", ess=ess, pareto_k=pareto_k)
-    steps = []
+    called = []
 
     def answer(self, score, seed, progress):
-        steps.append(self.iterations)
+        called.append((self.method, self.budget))
         graphs = np.zeros((1, score.num_variables, score.num_variables), bool)
+        diagnostics = Diagnostics("not converged", "So.")
         return gd.Posterior(graphs, score.names, method=self.method, diagnosis=diagnostics)
 
-    for method in ("order-gflownet", "order-mcmc"):
+    monkeypatch.setattr("gflowdag.estimators.method.total_memory", lambda: 64 << 30)
+    for method in ("exact", "parent-set-mcmc"):
         monkeypatch.setattr(estimator_class(method), "_infer", answer)
-    table = np.random.default_rng(0).normal(size=(60, 21))
-    posterior = gd.fit(table, method="auto", iterations=7, num_samples=20, random_state=0)
+    table = np.random.default_rng(0).normal(size=(60, num_variables))
+    posterior = gd.fit(table, budget=budget, num_samples=20)
+    assert called == [(chosen, budget)]
     assert posterior.method == chosen
-    assert posterior.diagnostics()["chosen"].startswith(chosen)
-    assert steps == ([7] if chosen == "order-gflownet" else [7, estimator_class(chosen)().iterations])
+    assert posterior.diagnosis.chosen is not None
+    assert posterior.diagnosis.chosen.startswith(f"{chosen}: ")
+    assert why in posterior.diagnosis.chosen
+
+
+def test_auto_leaves_the_exact_posterior_where_the_machine_has_no_memory_for_it(monkeypatch) -> None:
+    from gflowdag.estimators.cost import automatic_choice
+    from gflowdag.estimators.method import Problem
+
+    monkeypatch.setattr("gflowdag.estimators.method.total_memory", lambda: 1 << 30)
+    assert automatic_choice(Problem(20), 100)[0] == "exact"
+    assert automatic_choice(Problem(22), 100)[0] == "parent-set-mcmc"
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ QUICK = {
         gd.OrderMCMC,
         {"num_candidates": 3, "iterations": 60, "num_records": 8, "num_chains": 2, "num_temperatures": 1},
     ),
+    "parent-set-mcmc": (gd.ParentSetMCMC, {"num_chains": 4, "core_size": 2, "iterations": 64}),
     "gadget": (
         gd.Gadget,
         {"num_candidates": 3, "burn_in": 50, "num_steps": 50, "num_runs": 2, "n_jobs": 1},
@@ -78,7 +79,7 @@ def test_a_score_of_ones_own_works_in_every_method_at_30_variables(method, table
     posterior = estimator(score=BIC(), random_state=0, **options).fit(table).posterior_
     own = make_score(table, score=BIC(), knowledge=options.get("knowledge"))
     np.testing.assert_allclose(posterior.log_scores, own.log_score(posterior.samples), rtol=1e-9)
-    if method in ("mc3", "order-mcmc", "gadget", "bootstrap-ges"):  # the others are hardly trained
+    if "gflownet" not in method and method != "dibs":  # these are hardly trained
         p = posterior.edge_probabilities().to_numpy()
         assert (p + p.T)[np.arange(D - 1), np.arange(1, D)].min() > 0.9  # the chain that made the data
 

@@ -200,9 +200,7 @@ def compare(
     data: Table,
     methods: Annotated[
         str | None,
-        typer.Option(
-            help="Method names separated by commas (default: mc3 and exact, beyond 20 variables order-mcmc)."
-        ),
+        typer.Option(help="Method names separated by commas (default: what fit takes, and mc3)."),
     ] = None,
     truth: Truth = None,
     reading: ReadOptions | None = None,

@@ -25,6 +25,7 @@ from gflowdag.runtime.files import PARTIAL, move_to_free
 from gflowdag.runtime.messages import nearest, unknown_name
 
 if TYPE_CHECKING:
+    from gflowdag.estimators.base import StructureLearner
     from gflowdag.posterior.comparison import Comparison
     from gflowdag.score import UnboundScore
 
@@ -157,7 +158,7 @@ def run_fit(
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
     asked = question(config, data, true_graph, score)
     with leader_first():
-        run = None if not is_leader() else _started_run(out, name, asked, resume)
+        run = None if not is_leader() else _started_run(out, name, asked, resume, estimator)
     # The others write nothing, whatever they think the folder is; they read the checkpoint in it.
     folder = run.folder if run is not None else out or Path("runs") / name
     if "folder" in estimator().get_params():
@@ -180,11 +181,14 @@ def run_fit(
     return posterior, folder
 
 
-def _started_run(out: Path | None, name: str, asked: dict[str, Any], resume: bool) -> runs.Run:
+def _started_run(
+    out: Path | None, name: str, asked: dict[str, Any], resume: bool, estimator: type[StructureLearner]
+) -> runs.Run:
     """The run in the folder that the user named, or in a new one of that name."""
     if out is None:
         return runs.Run.start_new("runs", name, asked)
-    return runs.Run.start(out, asked, resume=resume)
+    may_differ = ("budget",) if estimator.record.continues else ()
+    return runs.Run.start(out, asked, resume=resume, may_differ=may_differ)
 
 
 def join_processes(coordinator: str | None, processes: int | None, process_id: int | None) -> bool:
@@ -272,11 +276,12 @@ def run_comparison(
     from gflowdag.cli.inspect import method_costs
     from gflowdag.estimators import estimator_class
     from gflowdag.estimators.compare import compare
-    from gflowdag.estimators.cost import NO
+    from gflowdag.estimators.cost import NO, automatic_choice
+    from gflowdag.estimators.method import Problem
 
     if methods is None:
         taking = [row["method"] for row in method_costs(data) if not row["answer"].startswith(NO)]
-        best = "exact" if "exact" in taking else "order-mcmc"
+        best, _ = automatic_choice(Problem.of(data), data.num_rows)
         methods = [name for name in (best, "mc3") if name in taking]
     if not methods:
         raise GFlowDAGError("name the methods to compare: --methods exact,mc3")

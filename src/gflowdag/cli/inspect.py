@@ -15,7 +15,6 @@ from rich.table import Table
 
 from gflowdag import __version__
 from gflowdag.data import Dataset
-from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.runtime.messages import counted
 
 _MAX_COLUMNS = 20  # of the table that `check` lists
@@ -23,6 +22,10 @@ _MAX_COLUMNS = 20  # of the table that `check` lists
 
 def describe(data: Dataset) -> dict[str, Any]:
     """What a table holds and what each method would do and cost on it."""
+    from gflowdag.estimators.cost import automatic_choice
+    from gflowdag.estimators.method import Problem
+
+    method, why = automatic_choice(Problem.of(data), data.num_rows)
     intervened = np.zeros(data.num_variables) if data.intervened is None else data.intervened.sum(axis=0)
     columns = [
         {
@@ -39,6 +42,7 @@ def describe(data: Dataset) -> dict[str, Any]:
         "columns": columns,
         "notes": list(data.notes),
         "methods": method_costs(data),
+        "chosen": {"method": method, "why": why},
     }
 
 
@@ -69,12 +73,12 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
         console.print(f"… and {len(columns) - _MAX_COLUMNS} more columns", style="dim")
     titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
     _print_rows(facts["methods"], titles, console)
-    first = "exact" if facts["variables"] <= MAX_VARIABLES else "order-gflownet"
+    chosen = facts["chosen"]
     console.print(
         "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
         "a GPU trains faster. --budget sets an end to any of them; the exact posterior is refused "
         "where it would take longer.\n"
-        f"gflowdag fit starts with {first}; --method chooses another.",
+        f"gflowdag fit takes {chosen['method']}: {chosen['why']}. --method chooses another.",
         style="dim",
     )
 

@@ -5,41 +5,68 @@ from __future__ import annotations
 import numpy as np
 
 from gflowdag.posterior.diagnostics import Diagnostics
-from gflowdag.posterior.r_hat import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES, chain_ess, split_r_hat
+from gflowdag.runtime.convergence import (
+    FEWEST_CHAINS,
+    FEWEST_CONSTANT_CHAINS,
+    FEWEST_DRAWS,
+    MAXIMAL_R_HAT,
+    MINIMAL_EFFECTIVE_SAMPLES,
+    bulk_ess,
+    rank_r_hat,
+    tail_ess,
+    varies,
+)
 from gflowdag.runtime.messages import counted
 
 SHARE_OF_CHAINS = 0.9  # of a budget that the chains may take; the rest is for judging them
-_FEWEST_DRAWS = 4  # of each chain, for R-hat
 _SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a posterior
 
 
 def chain_verdict(
     graphs: np.ndarray, log_scores: np.ndarray, *, is_burnt_in: bool = True
 ) -> tuple[Diagnostics, np.ndarray]:
-    """Judge chains by split R-hat and effective sample size of every edge and of the score.
+    """Judge chains from scattered starts by R-hat and effective sample size of every edge and of the score.
+
+    Edges that no chain ever changes say nothing against them. Chains that never move at all are each one
+    sample, wherever they began: many have to end at one graph before that says where the posterior is.
 
     Args:
-        graphs: recorded graphs, bool [chains, draws, d, d].
+        graphs: recorded graphs, bool [chains, draws, d, d], or edge probabilities given what was recorded.
         log_scores: score traces, float64 [chains, draws].
         is_burnt_in: whether the burn-in was over when the graphs were recorded.
 
     Returns:
         The diagnostics, and the effective number of samples behind each edge, float64 [d, d].
     """
-    if graphs.shape[1] < _FEWEST_DRAWS:
+    num_chains, num_draws = log_scores.shape
+    if num_draws < FEWEST_DRAWS:
         return _too_short(log_scores), np.ones(graphs.shape[2:])
     # One source at a time: all d² traces at once would be gigabytes in double precision.
-    r_hat = np.array([split_r_hat(graphs[:, :, source]) for source in range(graphs.shape[2])])
-    ess = np.array([chain_ess(graphs[:, :, source]) for source in range(graphs.shape[2])])
-    worst = float(max(r_hat.max(), split_r_hat(log_scores)))
-    fewest = float(min(ess.min(), chain_ess(log_scores)))
-    trusted = is_burnt_in and worst <= MAXIMAL_R_HAT and fewest >= MINIMAL_EFFECTIVE_SAMPLES
+    sources = range(graphs.shape[2])
+    r_hat = np.array([rank_r_hat(graphs[:, :, source]) for source in sources])
+    ess = np.array([bulk_ess(graphs[:, :, source]) for source in sources])
+    changes = np.array([varies(graphs[:, :, source]) for source in sources])
+    worst = float(max(r_hat.max(), rank_r_hat(log_scores)))
+    if varies(log_scores):
+        fewest = float(min(ess[changes].min(initial=np.inf), bulk_ess(log_scores), tail_ess(log_scores)))
+        is_enough = num_chains >= FEWEST_CHAINS and fewest >= MINIMAL_EFFECTIVE_SAMPLES
+    else:
+        fewest = float(min(ess[changes].min(initial=np.inf), num_chains))
+        is_enough = num_chains >= FEWEST_CONSTANT_CHAINS
+    trusted = is_burnt_in and worst <= MAXIMAL_R_HAT and is_enough
     advice = "." if trusted else ": run longer chains, or use another method."
     explanation = (
-        f"The largest split R-hat of any edge or of the score is {worst:.3f} ({MAXIMAL_R_HAT} or less is "
-        f"needed) and the smallest effective sample size {fewest:.0f} "
+        f"The largest rank-normalised R-hat of any edge or of the score is {worst:.3f} ({MAXIMAL_R_HAT} or "
+        f"less is needed) and the smallest effective sample size {fewest:.0f} "
         f"({MINIMAL_EFFECTIVE_SAMPLES} or more){advice}"
     )
+    if not varies(log_scores):
+        explanation = (
+            f"All {num_chains} chains keep one score: each is one sample "
+            f"({FEWEST_CONSTANT_CHAINS} such chains or more are needed). {explanation}"
+        )
+    elif num_chains < FEWEST_CHAINS:
+        explanation = f"{counted(num_chains, 'chain')} cannot show that chains agree. {explanation}"
     if not is_burnt_in:
         explanation = "The chains were stopped in their burn-in: they prove nothing. " + explanation
     diagnostics = Diagnostics(
@@ -48,7 +75,7 @@ def chain_verdict(
         r_hat=worst,
         ess=min(fewest / log_scores.size, 1.0),
         effective_samples=fewest,
-        score_traces=_shown(log_scores),
+        score_traces=shown_traces(log_scores),
     )
     return diagnostics, ess
 
@@ -61,11 +88,11 @@ def _too_short(log_scores: np.ndarray) -> Diagnostics:
         "convergence: run longer chains, or use another method.",
         ess=1 / log_scores.size,
         effective_samples=1.0,
-        score_traces=_shown(log_scores),
+        score_traces=shown_traces(log_scores),
     )
 
 
-def _shown(traces: np.ndarray) -> np.ndarray:
+def shown_traces(traces: np.ndarray) -> np.ndarray:
     """The first chains, at evenly spread draws with both ends among them, float64 [≤ 8, ≤ 500]."""
     draws = traces.shape[1]
     kept = np.linspace(0, draws - 1, min(draws, _SHOWN_DRAWS)).round().astype(int)

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from gflowdag.estimators.method import Method, Problem
-from gflowdag.estimators.registry import estimator_classes
-from gflowdag.exact.size import MAX_VARIABLES, memory
-from gflowdag.runtime.messages import duration
+from gflowdag.estimators.registry import estimator_class, estimator_classes
+from gflowdag.exact.size import MAX_VARIABLES
+from gflowdag.runtime.messages import counted, duration, memory
 
 _PROCESS = 500 << 20  # bytes of Python with JAX and numba loaded, which every fit needs
+AUTOMATIC_SECONDS = 120.0  # that the exact posterior may take without being asked for
 NO = "no: "  # begins the answer of a method that refuses the table
 _DISCRETE_SET_AND_ROW = 8e-9  # seconds for one row in the counts of one set of variables (BDeu)
 
@@ -52,9 +53,27 @@ def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
     """Rough time of a fit with default settings; None if nothing like it was measured."""
     if method.seconds is None or not method.cost_is_known(problem):
         return None
-    within = problem.num_variables <= MAX_VARIABLES  # beyond, there is no table of all parent sets
-    counts = _DISCRETE_SET_AND_ROW * 2.0**problem.num_variables if problem.discrete and within else 0.0
-    return method.seconds(problem.num_variables) + counts * num_rows
+    d = problem.num_variables
+    # Beyond, the other methods have no table of all parent sets.
+    has_table = (method.needs_its_memory or d <= MAX_VARIABLES) and method.refusal(problem) is None
+    counts = _DISCRETE_SET_AND_ROW * 2.0**d if problem.discrete and has_table else 0.0
+    return method.seconds(d) + counts * num_rows
+
+
+def automatic_choice(problem: Problem, num_rows: int, budget: float | None = None) -> tuple[str, str]:
+    """The method that `auto` takes, and why, in a sentence."""
+    d = counted(problem.num_variables, "variable")
+    exact, limit = estimator_class("exact").record, AUTOMATIC_SECONDS if budget is None else budget
+    if exact.refusal(problem) is not None:
+        return "parent-set-mcmc", f"{d} are too many for the exact posterior on this machine"
+    seconds = seconds_of(exact, problem, num_rows)
+    assert seconds is not None
+    if seconds <= limit:
+        return "exact", f"{d} are within reach of the exact posterior"
+    return (
+        "parent-set-mcmc",
+        f"the exact posterior of {d} would take about {duration(seconds)}, more than {duration(limit)}",
+    )
 
 
 def _row(method: Method, problem: Problem, num_rows: int) -> dict[str, Any]:

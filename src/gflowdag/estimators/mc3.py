@@ -22,8 +22,9 @@ MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
 class MC3(StructureLearner):
     """Structure MCMC: chains that add, remove and reverse single edges (Madigan & York 1995).
 
-    Chains start far apart, are cooled to the posterior during the first half of the burn-in, and are trusted
-    when they agree (split R-hat of every edge and of the score at most 1.05, 400 effective samples or more).
+    Chains start at scattered graphs, are cooled to the posterior during the first half of the burn-in, and
+    are trusted when they agree (rank-normalised R-hat of every edge and of the score at most 1.05, 400
+    effective samples or more).
 
     Args:
         num_chains: chains that run side by side. None is 256, fewer where their memory (8 d³ bytes each
@@ -56,6 +57,7 @@ class MC3(StructureLearner):
 
         from gflowdag.mcmc.changes import make_changes, memory_per_chain
         from gflowdag.mcmc.moves import limits_from_constraints
+        from gflowdag.mcmc.scattered import scattered_graphs
         from gflowdag.mcmc.structure import init, run
 
         if self.num_steps < 4 * self.thinning:
@@ -66,10 +68,10 @@ class MC3(StructureLearner):
         deltas = score.deltas()
         num_chains = self.num_chains or _affordable_chains(memory_per_chain(deltas, score.num_variables))
         changes, limits = make_changes(deltas), limits_from_constraints(*score.constraints)
-        start = np.repeat(score.constraints.required[None], num_chains, axis=0)
+        start = scattered_graphs(score, num_chains, seed)
         chains = run(
             jax.random.key(seed),
-            init(start, np.repeat(score.log_score(start[:1]), num_chains), changes, limits),
+            init(start, score.log_score(start), changes, limits),
             changes,
             limits,
             burn_in=self.burn_in,

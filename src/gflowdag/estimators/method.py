@@ -14,6 +14,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from gflowdag.data import Dataset, Knowledge
+from gflowdag.runtime.memory import total_memory
+from gflowdag.runtime.messages import memory
 
 # What a table may have that not every method can use.
 DISCRETE = "discrete data"
@@ -68,6 +70,8 @@ class Method:
         uses_max_parents: whether it honours a maximum number of parents.
         uses_prior: whether the structure prior enters the answer.
         trains: whether it trains a network, with checkpoints.
+        continues: whether a run that has ended can go on with a larger budget.
+        needs_its_memory: whether it is refused where the machine has less than `num_bytes`.
         delegates: whether it leaves the work to another method, and so has no cost of its own.
     """
 
@@ -90,6 +94,8 @@ class Method:
     uses_max_parents: bool = True
     uses_prior: bool = True
     trains: bool = False
+    continues: bool = False
+    needs_its_memory: bool = False
     delegates: bool = False
 
     def unusable(self, problem: Problem) -> list[str]:
@@ -113,6 +119,8 @@ class Method:
             return f"{self.least_variables} variables at least"
         if d > self.most_variables:
             return f"{self.most_variables} variables at most"
+        if self.needs_its_memory and self.num_bytes is not None and self.num_bytes(d) > total_memory():
+            return f"{memory(round(self.num_bytes(d)))} of memory, this machine has {memory(total_memory())}"
         unusable = self.unusable(problem)
         return f"not with {' or '.join(unusable)}" if unusable else None
 

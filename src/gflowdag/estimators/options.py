@@ -22,6 +22,10 @@ class MethodOptions(TypedDict, total=False):
     batch_size: int | None
     learning_rate: float | None
     chain_steps: int
+    # parent-set-mcmc
+    max_error: float
+    core_size: int
+    num_outsiders: int
     # order-gflownet
     width: int
     depth: int

@@ -20,6 +20,7 @@ GROUP = "gflowdag.methods"
 REGISTRY = {
     "auto": ("auto", "AutoPosterior"),
     "exact": ("exact", "ExactPosterior"),
+    "parent-set-mcmc": ("parent_set_mcmc", "ParentSetMCMC"),
     "order-gflownet": ("order_gflownet", "OrderGFlowNet"),
     "dag-gflownet": ("dag_gflownet", "DAGGFlowNet"),
     "order-mcmc": ("order_mcmc", "OrderMCMC"),

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
-from gflowdag.runtime.messages import counted, duration
+from gflowdag.runtime.memory import total_memory
+from gflowdag.runtime.messages import counted, duration, memory
 
-MAX_VARIABLES = 20
+MAX_VARIABLES = 20  # where nobody says otherwise: the last that takes less than a minute
 
 
 def checked_table(table: ArrayLike) -> NDArray[np.float64]:
@@ -34,16 +35,21 @@ def estimated_seconds(d: int) -> float:
     return 3.3e-9 * 3.0**d + 6e-9 * d * d * 2.0**d if d < 600 else math.inf
 
 
-def check_size(d: int, max_variables: int) -> None:
-    """Refuse what is beyond the limit, with what it would cost."""
-    if d <= max_variables:
-        return
-    raise TooLargeError(
+def check_size(d: int, max_variables: int | None = None) -> None:
+    """Refuse what is beyond the limit, with what it would cost; None is the memory of this machine."""
+    cost = (
         f"the exact posterior over {d} variables sums over 3^{d} pairs of sets: about "
         f"{duration(estimated_seconds(d))} on two cores and {memory(estimated_bytes(d))}, "
-        f"beyond the limit of {counted(max_variables, 'variable')}. Use auto, order-gflownet or order-mcmc; "
-        f"in Python ExactPosterior(max_variables={d}) does it all the same"
     )
+    if max_variables is None and estimated_bytes(d) > total_memory():
+        raise TooLargeError(
+            f"{cost}more memory than this machine has ({memory(total_memory())}). Use auto or parent-set-mcmc"
+        )
+    if max_variables is not None and d > max_variables:
+        raise TooLargeError(
+            f"{cost}beyond the limit of {counted(max_variables, 'variable')}. Use auto or parent-set-mcmc; "
+            f"in Python ExactPosterior(max_variables={d}) does it all the same"
+        )
 
 
 def no_dag() -> KnowledgeError:
@@ -52,12 +58,3 @@ def no_dag() -> KnowledgeError:
         "no DAG is allowed: in every one some node has a parent set of score −inf. Relax the required or "
         "forbidden edges, the tiers or the maximum number of parents"
     )
-
-
-def memory(num_bytes: int) -> str:
-    """Bytes in words."""
-    if num_bytes > 2**50:
-        return "more memory than any machine has"
-    if num_bytes > 2**29:
-        return f"{num_bytes / 2**30:.1f} GiB"
-    return f"{max(num_bytes / 2**20, 1):.0f} MiB"

@@ -13,7 +13,7 @@ import os
 import platform
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -67,10 +67,18 @@ class Run:
         raise AssertionError("there is always another number")
 
     @classmethod
-    def start(cls, folder: str | Path, config: dict[str, Any], *, resume: bool = False) -> Run:
+    def start(
+        cls,
+        folder: str | Path,
+        config: dict[str, Any],
+        *,
+        resume: bool = False,
+        may_differ: Collection[str] = (),
+    ) -> Run:
         """Claim `folder` for a question; refuse one in which another was worked on, or this one already.
 
-        A folder whose run ended before it wrote an answer or a checkpoint is free.
+        A folder whose run ended before it wrote an answer or a checkpoint is free. The settings `may_differ`
+        may be others when a run is resumed.
         """
         folder = Path(folder)
         try:
@@ -84,7 +92,7 @@ class Run:
                 raise FolderTakenError(
                     f"{folder} already holds a run: choose another --out, or go on with it by --resume"
                 )
-            if has_work and (others := _differences(read_config(folder), config)):
+            if has_work and (others := _differences(read_config(folder), config, may_differ)):
                 raise GFlowDAGError(
                     f"{folder} holds a run with other settings: {shown(others)}; resume it with the same ones"
                 )
@@ -244,12 +252,12 @@ def _claim(folder: Path) -> int | None:
     return descriptor
 
 
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def _differences(before: dict[str, Any], now: dict[str, Any], may_differ: Collection[str]) -> list[str]:
     """In words, the settings that decide the answer and differ: all but where and how it is shown."""
     if "question_sha256" not in before:
         before, now = ({k: v for k, v in config.items() if k not in _SINCE_0_3} for config in (before, now))
     before, now = _flat(before), _flat(now)
-    names = sorted({*before, *now} - NOT_ASKED)
+    names = sorted({*before, *now} - NOT_ASKED - {*may_differ})
     return [
         "the table was another"
         if name == "data_sha256"

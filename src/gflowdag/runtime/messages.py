@@ -53,3 +53,12 @@ def unknown_name(name: str, names: Sequence[str]) -> str:
         return f"There is no variable {name!r}; did you mean {' or '.join(map(repr, near))}?"
     known = shown([other or "''" for other in names], 12)
     return f"There is no variable {name!r}; the variables are {known}."
+
+
+def memory(num_bytes: int) -> str:
+    """Bytes in words."""
+    if num_bytes > 2**50:
+        return "more memory than any machine has"
+    if num_bytes > 2**29:
+        return f"{num_bytes / 2**30:.1f} GiB"
+    return f"{max(num_bytes / 2**20, 1):.0f} MiB"

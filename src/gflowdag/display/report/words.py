@@ -12,7 +12,7 @@ from gflowdag.display.digest import is_vouched_for
 from gflowdag.display.orientation import Deciding
 from gflowdag.posterior.importance import MAXIMAL_PARETO_K, MINIMAL_ESS
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.r_hat import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
+from gflowdag.runtime.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
 from gflowdag.runtime.messages import counted
 
 _SURE = 0.9

@@ -7,14 +7,12 @@ verdict rests on all but the first quarter.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.mcmc.convergence import bulk_ess, mean_error, rank_r_hat, tail_ess
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools, bools_of
 from gflowdag.mcmc.unrestricted.chains import (
     DEFAULTS,
@@ -27,12 +25,19 @@ from gflowdag.mcmc.unrestricted.chains import (
 )
 from gflowdag.mcmc.unrestricted.start import cool, learn_pools, scattered_chains
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
+from gflowdag.runtime.convergence import (
+    MAXIMAL_R_HAT,
+    MINIMAL_EFFECTIVE_SAMPLES,
+    bulk_ess,
+    mean_error,
+    rank_r_hat,
+    tail_ess,
+)
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score import Score
 
-MAXIMAL_R_HAT = 1.05
-MINIMAL_EFFECTIVE_SAMPLES = 400
 MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less than 0.05 in every edge
 _MOVING = 0.01  # standard deviation from which on an edge counts as varying
 _COOLING = 200  # sweeps from a scattered start to the posterior
@@ -94,10 +99,11 @@ def run(
     num_chains: int = 8,
     core_size: int = 5,
     num_outsiders: int = 3,
-    budget: float | None = None,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
     max_sweeps: int | None = None,
     stop_when: Callable[[Verdict], bool] = lambda verdict: verdict.trusted,
     settings: Settings = DEFAULTS,
+    after_segment: Callable[[State], None] = lambda state: None,
     progress: Progress = silent,
 ) -> Result:
     """Sample DAGs in proportion to a score.
@@ -109,15 +115,15 @@ def run(
         num_chains: chains from scattered starts.
         core_size: likely parents of each node that are tabulated in every sweep.
         num_outsiders: others that are tabulated beside them, drawn anew for every sweep.
-        budget: seconds after which the run ends, without a limit where None.
+        deadline: the end of the time there is; the run ends soon after it.
         max_sweeps: sweeps of each chain after which it ends, earlier ones of `state` included.
         stop_when: whether a verdict is good enough.
         settings: how chains move.
-        progress: told about the share of `max_sweeps` or of `budget`.
+        after_segment: given the state from time to time, to be kept; later segments are written into its
+            arrays.
+        progress: told about the time used, with the verdict of the moment.
     """
-    if budget is None and max_sweeps is None:
-        max_sweeps = 1_000_000
-    began = time.monotonic()
+    whole = deadline.seconds_left
     if state is None:
         state = start(
             score, seed=seed, num_chains=num_chains, core_size=core_size, num_outsiders=num_outsiders
@@ -130,19 +136,20 @@ def run(
     while True:
         number = state.records.number
         due = number % _BETWEEN_VERDICTS == 0 and number > 0
-        spent = time.monotonic() - began
         over = (max_sweeps is not None and state.num_sweeps >= max_sweeps) or (
-            budget is not None and spent >= budget and number >= _FEWEST_SEGMENTS
+            deadline.has_passed and number >= _FEWEST_SEGMENTS
         )
         if due or over:
             summary = summarise(state.records)
             if over or stop_when(summary[2]):
                 break
         state = _next_segment(state, tables, works, settings)
+        after_segment(state)
+        verdict = {} if summary is None else {"r_hat": summary[2].r_hat, "error": summary[2].error}
         if max_sweeps is not None:
-            progress(min(state.num_sweeps, max_sweeps), max_sweeps)
-        elif budget is not None:
-            progress(min(spent, budget), budget)
+            progress(min(state.num_sweeps, max_sweeps), max_sweeps, **verdict)
+        elif deadline.is_set:
+            progress(whole - deadline.seconds_left, whole, **verdict)
     probabilities, errors, verdict = summary
     kept = slice(state.records.number // _LEFT_OUT, state.records.number)
     graphs = bools_of(state.records.parents[:, kept], score.num_variables).swapaxes(-1, -2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.graph.closure import is_acyclic
+from gflowdag.mcmc.scattered import scattered_graphs
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools, make_pools, words_of
 from gflowdag.mcmc.unrestricted.chains import Chain, make_sums, make_workspace, sweep
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
@@ -57,34 +57,9 @@ def _ranking_alone(score: Score) -> NDArray[np.int64]:
 
 def scattered_chains(score: Score, num_chains: int, seed: int) -> list[Chain]:
     """Chains at random graphs of about one edge a node, along random orders that knowledge allows."""
-    rng = np.random.default_rng(seed)
-    return [
-        Chain(words_of(_random_graph(score, rng).T), random) for random in random_states(seed, num_chains)
-    ]
-
-
-def _random_graph(score: Score, rng: np.random.Generator) -> NDArray[np.bool_]:
-    required, forbidden, limit = score.constraints
-    d = len(required)
-    if not is_acyclic(required):
-        raise ValueError("the required edges have a cycle")
-    graph = required.copy()
-    share = min(2 / max(d - 1, 1), 0.5)
-    placed, missing = np.zeros(d, bool), required.sum(axis=0)
-    for _ in range(d):
-        node = rng.choice(np.flatnonzero(~placed & (missing == 0)))
-        further = rng.permutation(
-            np.flatnonzero(placed & ~forbidden[:, node] & ~graph[:, node] & (rng.random(d) < share))
-        )
-        room = d if limit is None else max(limit - graph[:, node].sum(), 0)
-        graph[further[:room], node] = True
-        placed[node] = True
-        missing = missing - required[node]
-    # A score may forbid sets by −inf that the knowledge says nothing of.
-    for node in range(d):
-        if not np.isfinite(score.local(node, graph[:, node][None])[0]):
-            graph[:, node] = required[:, node]
-    return graph
+    graphs = scattered_graphs(score, num_chains, seed)
+    randoms = random_states(seed, num_chains)
+    return [Chain(words_of(graph.T), random) for graph, random in zip(graphs, randoms, strict=True)]
 
 
 def cool(chain: Chain, pools: Pools, tables: LocalTables, num_sweeps: int) -> None:

@@ -1,7 +1,8 @@
 """Whether parallel chains agree: rank-normalised split R-hat and effective sample sizes.
 
 The definitions are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), as ArviZ computes them, for
-many quantities at once: draws are [chains, draws, ...], answers [...].
+many quantities at once: draws are [chains, draws, ...], answers [...]. Two draws that differ by no more than
+rounding are equal: ranks would make as much of rounding as of anything else.
 """
 
 from __future__ import annotations
@@ -11,6 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+MAXIMAL_R_HAT = 1.05  # chains have not mixed above this
+MINIMAL_EFFECTIVE_SAMPLES = 400  # below this R-hat and ESS themselves are noise
+FEWEST_DRAWS = 4  # of each chain, for an R-hat
+FEWEST_CHAINS = 4  # Vehtari et al. 2021
+FEWEST_CONSTANT_CHAINS = 60  # that agree: a share of 0.05 elsewhere would show in 95 of 100 cases
+_ROUNDING = 1e-10  # in units of the largest draw
+
 
 def rank_r_hat(chains: ArrayLike) -> NDArray[np.float64]:
     """Rank-normalised split R-hat, the larger of that of location and that of spread.
@@ -18,19 +26,22 @@ def rank_r_hat(chains: ArrayLike) -> NDArray[np.float64]:
     1 where all draws are equal: that says something only where the chains started far apart. Infinite where
     every chain is constant and they differ.
     """
-    halves = _halves(_draws(chains))
+    halves = _halves(_rankable(chains))
+    if np.asarray(chains).dtype == bool:  # of two values, ranks and deviations say what the values say
+        return _r_hat(halves)
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
     return np.fmax(_r_hat(_normal_scores(halves)), _r_hat(_normal_scores(folded)))
 
 
 def bulk_ess(chains: ArrayLike) -> NDArray[np.float64]:
     """Effective sample size of the rank-normalised draws; all draws count where they are equal."""
-    return _ess(_normal_scores(_halves(_draws(chains))))
+    halves = _halves(_rankable(chains))
+    return _ess(halves if np.asarray(chains).dtype == bool else _normal_scores(halves))
 
 
 def tail_ess(chains: ArrayLike) -> NDArray[np.float64]:
     """The smaller effective sample size of the 5 % and the 95 % quantile."""
-    draws = _draws(chains)
+    draws = _rankable(chains)
     low, high = np.quantile(draws, [0.05, 0.95], axis=(0, 1))
     return np.minimum(
         _ess(_halves((draws <= low).astype(float))), _ess(_halves((draws <= high).astype(float)))
@@ -43,11 +54,33 @@ def mean_error(chains: ArrayLike) -> NDArray[np.float64]:
     return draws.std(axis=(0, 1), ddof=1) / np.sqrt(_ess(_halves(draws)))
 
 
+def varies(chains: ArrayLike) -> NDArray[np.bool_]:
+    """Whether the draws of all chains differ at all, but for rounding."""
+    return _varies(_draws(chains), axis=(0, 1))
+
+
 def _draws(chains: ArrayLike) -> NDArray[np.float64]:
     draws = np.asarray(chains, np.float64)
-    if draws.ndim < 2 or draws.shape[1] < 4:
-        raise ValueError(f"need chains of at least 4 draws, shape [chains, draws, ...]; got {draws.shape}")
+    if draws.ndim < 2 or draws.shape[1] < FEWEST_DRAWS:
+        raise ValueError(
+            f"need chains of at least {FEWEST_DRAWS} draws, shape [chains, draws, ...]; got {draws.shape}"
+        )
     return draws
+
+
+def _rankable(chains: ArrayLike) -> NDArray[np.float64]:
+    """The draws, equal where they differ by rounding alone."""
+    draws = _draws(chains)
+    if np.asarray(chains).dtype == bool:
+        return draws
+    flat = draws.reshape(draws.shape[0] * draws.shape[1], -1)
+    order = flat.argsort(axis=0)
+    ascending = np.take_along_axis(flat, order, axis=0)
+    is_new = np.diff(ascending, axis=0) > _ROUNDING * np.abs(ascending).max(axis=0)
+    ascending[1:][~is_new] = -np.inf
+    out = np.empty_like(flat)
+    np.put_along_axis(out, order, np.maximum.accumulate(ascending, axis=0), axis=0)
+    return out.reshape(draws.shape)
 
 
 def _halves(draws: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,4 +143,4 @@ def _correlation_time(rho: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _varies(draws: NDArray[np.float64], axis: int | tuple[int, int]) -> NDArray[np.bool_]:
     """Whether draws differ by more than rounding."""
-    return np.ptp(draws, axis=axis) > 1e-10 * np.maximum(np.abs(draws).max(axis=(0, 1)), 1e-300)
+    return np.ptp(draws, axis=axis) > _ROUNDING * np.maximum(np.abs(draws).max(axis=(0, 1)), 1e-300)

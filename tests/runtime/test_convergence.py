@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gflowdag.mcmc.convergence import bulk_ess, mean_error, rank_r_hat, tail_ess
+from gflowdag.runtime.convergence import bulk_ess, mean_error, rank_r_hat, tail_ess
 
 
 def draws() -> dict[str, np.ndarray]:
@@ -58,6 +58,40 @@ def test_constant_chains_agree_or_never_will():
     x[2, :, 1] = 1.0
     assert rank_r_hat(x).tolist() == [1.0, np.inf]
     assert bulk_ess(x)[0] == 80
+
+
+def test_edges_of_graphs_are_judged_without_ranks():
+    x = draws()["binary"].astype(bool)
+    for answer in (rank_r_hat, bulk_ess, tail_ess):
+        assert float(answer(x)) == pytest.approx(float(answer(x.astype(float))), rel=1e-9)
+
+
+def test_rounding_is_no_disagreement():
+    """Means of many equal log scores round worse than means of a few: a trace of both once had R-hat 1.25."""
+    rng = np.random.default_rng(9)
+    x = -1236.7676446 * (1 + 1e-15 * rng.integers(-1, 2, size=(8, 200)) * (np.arange(200) >= 100))
+    assert rank_r_hat(x) == 1.0
+    assert bulk_ess(x) == tail_ess(x) == 1600
+    x[rng.random(x.shape) < 0.05] -= 0.4  # now and then another graph
+    assert rank_r_hat(x) < 1.01
+    assert bulk_ess(x) > 400
+    x[:4] += 1e-3
+    assert rank_r_hat(x) > 1.5
+
+
+def test_stuck_chains_are_told_from_mixed_ones():
+    mixed = np.random.default_rng(3).normal(size=(4, 500, 2))
+    assert rank_r_hat(mixed).max() < 1.02
+    assert rank_r_hat(mixed + np.arange(4)[:, None, None]).min() > 1.3
+
+
+def test_the_effective_size_of_an_autoregressive_chain():
+    rng = np.random.default_rng(4)
+    noise, chain = rng.normal(size=(4, 8000)), np.zeros((4, 8000))
+    for t in range(1, 8000):
+        chain[:, t] = 0.8 * chain[:, t - 1] + noise[:, t]
+    expected = 4 * 8000 * (1 - 0.8) / (1 + 0.8)
+    assert float(bulk_ess(chain)) == pytest.approx(expected, rel=0.15)
 
 
 def test_too_few_draws_are_refused():

@@ -1,0 +1,146 @@
+"""The estimator of chains over all DAGs that draw whole parent sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, shown_traces
+from gflowdag.estimators.method import Method, mebibytes, power_law
+from gflowdag.estimators.parameters import positive, whole
+from gflowdag.mcmc.unrestricted.run import MAXIMAL_ERROR, Result, Verdict, run
+from gflowdag.mcmc.unrestricted.saved import Saver, load_state
+from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
+from gflowdag.runtime.deadline import Deadline
+from gflowdag.runtime.progress import Progress
+from gflowdag.score import Score
+
+LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ParentSetMCMC(StructureLearner):
+    """Chains over all DAGs that draw whole parent sets and reverse edges, until they agree.
+
+    Each sweep draws a few candidate parents of every node as an auxiliary variable, so no parent set is left
+    out, of whatever size. Chains start at scattered graphs, and stop by themselves when they agree: the
+    rank-normalised R-hat of every edge and of the score is at most 1.05, effective samples are 400 or more,
+    and no Monte-Carlo error of an edge probability is above `max_error`. They run in threads, on all cores.
+
+    Args:
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bde"`, or a score object.
+        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        knowledge: required and forbidden edges, tiers, maximum number of parents.
+        standardize: scale continuous columns to mean 0 and standard deviation 1.
+        num_samples: number of graphs to return.
+        random_state: seed; chains that stop by themselves give the same samples for the same seed.
+        verbose: show progress.
+        budget: seconds that `fit` may take; half an hour by default.
+        iterations: sweeps of each chain at most, those before a resumption included; no limit by default.
+        max_error: the largest Monte-Carlo error of an edge probability at which chains stop; an answer above
+            0.01 is never trusted.
+        num_chains: chains from scattered starts.
+        core_size: likely parents of each node that are considered in every sweep.
+        num_outsiders: others considered beside them, drawn anew for every sweep.
+        folder: where the state of the chains is kept, at most every ten seconds.
+        resume: go on with the chains in `folder`.
+    """
+
+    record = Method(
+        name="parent-set-mcmc",
+        label="MCMC over all DAGs by whole parent sets",
+        answer="chains, checks itself",
+        gives="marginals",
+        checked_by="rank-normalised R-hat and errors of chains from scattered starts",
+        use_when="more than 20 variables",
+        continues=True,
+        seconds=power_law({5: 6, 11: 9, 20: 20, 30: 60, 50: 400}),
+        num_bytes=mebibytes({5: 60, 20: 70, 50: 120}),
+    )
+
+    iterations: int | None = whole(None)
+    max_error: float = positive(MAXIMAL_ERROR)
+    num_chains: int = whole(8, least=4)
+    core_size: int = whole(5, least=0)
+    num_outsiders: int = whole(3)
+    folder: str | Path | None = None
+    resume: bool = False
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        fingerprint = self._fingerprint(score, seed, self.num_chains, self.core_size, self.num_outsiders)
+        saver = None if self.folder is None else Saver(self.folder, fingerprint)
+        state = load_state(self.folder, fingerprint) if self.resume and self.folder is not None else None
+        deadline = self._deadline if self._deadline.is_set else Deadline.after(LONGEST)
+        result = run(
+            score,
+            seed=seed,
+            state=state,
+            num_chains=self.num_chains,
+            core_size=self.core_size,
+            num_outsiders=self.num_outsiders,
+            deadline=deadline.share(SHARE_OF_CHAINS),
+            max_sweeps=self.iterations,
+            stop_when=self._is_done,
+            after_segment=lambda state: None if saver is None else saver(state),
+            progress=progress,
+        )
+        if saver is not None:
+            saver.save(result.state)
+        d = score.num_variables
+        graphs, log_scores = result.graphs.reshape(-1, d, d), result.log_scores.ravel()
+        kept = np.random.default_rng(seed).choice(
+            len(graphs), self.num_samples, replace=self.num_samples > len(graphs)
+        )
+        return Posterior(
+            samples=graphs[kept],
+            names=score.names,
+            method=self.method,
+            log_scores=log_scores[kept],
+            marginals=result.edge_probabilities,
+            best_graph=graphs[np.argmax(log_scores)],
+            diagnosis=self._diagnostics(result),
+        )
+
+    def _is_done(self, verdict: Verdict) -> bool:
+        return verdict.trusted and verdict.error <= self.max_error
+
+    def _diagnostics(self, result: Result) -> Diagnostics:
+        verdict = result.verdict
+        proposed, accepted = result.state.reversals
+        fewest = min(verdict.bulk_ess, verdict.tail_ess)
+        done = min(fewest / MINIMAL_EFFECTIVE_SAMPLES, (self.max_error / max(verdict.error, 1e-300)) ** 2)
+        return Diagnostics(
+            "trusted" if verdict.trusted else "not converged",
+            _explanation(verdict, self.num_chains),
+            r_hat=verdict.r_hat,
+            ess=min(fewest / result.log_scores.size, 1.0),
+            effective_samples=fewest,
+            independent_samples=fewest,
+            acceptance={"reversal": float(accepted / max(proposed, 1))},
+            best_log_score=float(result.log_scores.max()),
+            edge_errors=result.edge_errors,
+            iterations=result.state.num_sweeps,
+            share_done=1.0 if self._is_done(verdict) else min(done, 0.99),
+            score_traces=shown_traces(result.log_scores),
+            extra={"num_chains": self.num_chains, "largest_error": verdict.error},
+        )
+
+
+def _explanation(verdict: Verdict, num_chains: int) -> str:
+    advice = (
+        "."
+        if verdict.trusted
+        else ". Give the chains more time: --resume with a larger --budget goes on where they stopped."
+    )
+    return (
+        f"{num_chains} chains from scattered starts: the largest rank-normalised R-hat of any edge or of the "
+        f"score is {verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample "
+        f"size {min(verdict.bulk_ess, verdict.tail_ess):.0f} ({MINIMAL_EFFECTIVE_SAMPLES} or more), and the "
+        f"largest Monte-Carlo error of an edge probability {verdict.error:.4f} ({MAXIMAL_ERROR} or "
+        f"less){advice}"
+    )

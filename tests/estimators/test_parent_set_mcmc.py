@@ -1,0 +1,114 @@
+"""Parent-set MCMC as an estimator: right beside the exact posterior, stopped, kept and continued."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gflowdag as gd
+from gflowdag.errors import FileFormatError, TrainingError
+from gflowdag.mcmc.unrestricted import run, saved
+from gflowdag.runtime.convergence import MINIMAL_EFFECTIVE_SAMPLES
+
+NEVER: dict[str, Any] = {"max_error": 1e-9, "num_chains": 4, "num_samples": 50, "random_state": 5}
+
+
+def discrete_frame():
+    return gd.simulate.discrete(7, 150, random_state=3).frame
+
+
+def continuous_frame():
+    return gd.simulate.linear_gaussian(7, 60, random_state=3).frame
+
+
+@pytest.mark.parametrize("make", [continuous_frame, discrete_frame])
+@pytest.mark.parametrize("prior", ["fair", "uniform"])
+def test_what_is_trusted_is_the_exact_posterior_within_the_stated_errors(make, prior) -> None:
+    knowledge = gd.Knowledge(required=[("X1", "X3")], forbidden=[("X2", "X1")], max_parents=3)
+    options: dict[str, Any] = {"prior": prior, "knowledge": knowledge}
+    post = gd.ParentSetMCMC(random_state=0, **options).fit(make()).posterior_
+    exact = gd.ExactPosterior(random_state=0, num_samples=10, **options).fit(make()).posterior_
+    found = post.diagnosis
+    assert found.verdict == "trusted"
+    assert found.effective_samples >= MINIMAL_EFFECTIVE_SAMPLES
+    difference = np.abs(post.edge_probabilities() - exact.edge_probabilities()).to_numpy()
+    assert difference.max() < 4 * found.extra["largest_error"]
+    # Samples are thinned graphs of the same chains: two standard errors of 400 effective draws and more.
+    counted = post.samples.mean(axis=0)
+    assert np.abs(counted - exact.edge_probabilities().to_numpy()).max() < 0.1
+    assert post.samples[:, 0, 2].all()
+    assert not post.samples[:, 1, 0].any()
+
+
+def test_a_run_that_is_continued_ends_as_one_that_was_not_stopped(tmp_path) -> None:
+    frame = continuous_frame()
+    through = gd.ParentSetMCMC(iterations=600, **NEVER).fit(frame).posterior_
+    gd.ParentSetMCMC(iterations=200, folder=tmp_path, **NEVER).fit(frame)
+    resumed = gd.ParentSetMCMC(iterations=600, folder=tmp_path, resume=True, **NEVER).fit(frame).posterior_
+    np.testing.assert_array_equal(resumed.samples, through.samples)
+    np.testing.assert_array_equal(resumed.edge_probabilities(), through.edge_probabilities())
+    assert resumed.diagnosis.iterations == through.diagnosis.iterations >= 600
+
+
+def test_a_resumed_run_gets_its_budget_anew(tmp_path) -> None:
+    frame = continuous_frame()
+    first = gd.ParentSetMCMC(budget=1.0, folder=tmp_path, **NEVER).fit(frame).posterior_
+    more = gd.ParentSetMCMC(budget=2.0, folder=tmp_path, resume=True, **NEVER).fit(frame).posterior_
+    assert more.diagnosis.iterations > first.diagnosis.iterations
+
+
+def test_chains_of_another_problem_are_not_continued(tmp_path) -> None:
+    gd.ParentSetMCMC(iterations=64, folder=tmp_path, **NEVER).fit(continuous_frame())
+    with pytest.raises(TrainingError, match="belongs to a run with other data or other settings"):
+        gd.ParentSetMCMC(iterations=64, folder=tmp_path, resume=True, **NEVER).fit(discrete_frame())
+    (tmp_path / saved.CHECKPOINT).write_bytes(b"nothing")
+    with pytest.raises(FileFormatError):
+        gd.ParentSetMCMC(iterations=64, folder=tmp_path, resume=True, **NEVER).fit(continuous_frame())
+
+
+def test_auto_goes_on_with_its_chains_although_a_larger_budget_would_reach_the_exact_posterior(
+    tmp_path, monkeypatch
+) -> None:
+    budgets = iter([("parent-set-mcmc", "so"), ("exact", "so")])
+    monkeypatch.setattr("gflowdag.estimators.auto.automatic_choice", lambda *_: next(budgets))
+    for resume in (False, True):
+        post = gd.AutoPosterior(
+            budget=2.0, folder=tmp_path, resume=resume, num_samples=10, random_state=0
+        ).fit(continuous_frame())
+        assert post.posterior_.method == "parent-set-mcmc"
+
+
+@pytest.mark.parametrize(("seconds_to_write", "expected"), [(0.1, [10, 20.1, 30.2]), (1.0, [10, 61, 112])])
+def test_states_are_kept_every_ten_seconds_and_less_often_where_writing_is_slow(
+    seconds_to_write, expected, tmp_path, monkeypatch
+) -> None:
+    clock, written = [0.0], []
+
+    def write(folder, state, fingerprint) -> None:
+        written.append(clock[0])
+        clock[0] += seconds_to_write
+
+    monkeypatch.setattr(saved.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(saved, "save_state", write)
+    saver = saved.Saver(tmp_path, "")
+    while len(written) < len(expected):
+        saver(None)  # pyright: ignore[reportArgumentType]
+        clock[0] += 0.1
+    np.testing.assert_allclose(written, expected, atol=0.35)  # a look every tenth of a second
+
+
+def test_a_saved_state_holds_the_segments_so_far_and_comes_back_whole(tmp_path) -> None:
+    from gflowdag.data import Dataset
+    from gflowdag.score import make_score
+
+    score = make_score(Dataset.from_frame(continuous_frame()), prior="fair")
+    state = run(score, seed=0, num_chains=4, max_sweeps=80).state
+    saved.save_state(tmp_path, state, "this")
+    loaded = saved.load_state(tmp_path, "this")
+    assert loaded is not None
+    for one, other in zip((*state.pools, *state.records), (*loaded.pools, *loaded.records), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+    assert saved.load_state(tmp_path / "nowhere", "this") is None
