@@ -11,7 +11,7 @@ from gflowdag_lab.paper import figures
 from gflowdag_lab.paper.experiment import Experiment, Tables
 from gflowdag_lab.paper.problems import Spec
 from gflowdag_lab.paper.results import Results
-from gflowdag_lab.paper.tables import Frame, drawn_label, label, markdown, size_of, spread
+from gflowdag_lab.paper.tables import Frame, by_training, drawn_label, label, markdown, size_of, spread
 
 STUDY = "limitations"
 NUM_VARIABLES = 10
@@ -91,7 +91,7 @@ def section(tables: Tables) -> str:
         "one trainer and one network and differ in nothing but the remedies: *no remedy* has neither, "
         "*DAG-GFlowNet (fast)* both, and from version 0.2 on guides. Linear-Gaussian networks of "
         f"{NUM_VARIABLES} variables with as many expected edges, standardised, so that the posterior is "
-        "known exactly.\n\n" + _answer(tables["limitations"]) + markdown(rows)
+        "known exactly.\n\n" + _answer(tables["limitations"]) + by_training(rows)
     )
 
 

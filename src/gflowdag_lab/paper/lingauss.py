@@ -18,6 +18,7 @@ from gflowdag_lab.paper.problems import Spec
 from gflowdag_lab.paper.results import Results
 from gflowdag_lab.paper.tables import (
     Frame,
+    by_training,
     drawn_label,
     label,
     markdown,
@@ -160,7 +161,7 @@ def section(tables: Tables, *, d: int) -> str:
         if part.empty:
             continue
         rows = [_line(method, group, d, scaling) for method, group in part.groupby("method", sort=False)]
-        parts.append(f"**{scaling.capitalize()} data**\n\n" + markdown(rows))
+        parts.append(f"**{scaling.capitalize()} data**\n\n" + by_training(rows))
     if not held_out.empty:
         parts.append(_held_out_section(held_out, fits[fits["seed"] == 0], d))
     return "\n\n".join(parts)

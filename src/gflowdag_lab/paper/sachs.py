@@ -18,7 +18,7 @@ from gflowdag_lab.paper.experiment import Experiment, Tables
 from gflowdag_lab.paper.methods import OF_THE_PAPER, OURS, WITH_INTERVENTIONS
 from gflowdag_lab.paper.problems import SACHS, Spec
 from gflowdag_lab.paper.results import Results
-from gflowdag_lab.paper.tables import Frame, drawn_label, label, markdown, shown, size_of
+from gflowdag_lab.paper.tables import Frame, by_training, drawn_label, label, markdown, shown, size_of
 
 CONTINUOUS, INTERVENTIONAL = "sachs", "sachs-interventional"
 METHODS = ("exact", *OF_THE_PAPER, *OURS)
@@ -110,7 +110,7 @@ def section_continuous(tables: Tables) -> str:
     parts = [note]
     for alignment in ALIGNMENTS:
         rows = table[(table["reference_edges"] == 17) & (table["alignment"] == alignment)]
-        parts.append(_alignment_heading(alignment, 17) + markdown(_lines(rows, paper_numbers.SACHS)))
+        parts.append(_alignment_heading(alignment, 17) + by_training(_lines(rows, paper_numbers.SACHS)))
     parts.append(_larger_graph(table))
     return "\n\n".join(parts)
 
@@ -141,7 +141,9 @@ def section_interventional(tables: Tables) -> str:
         for alignment in ALIGNMENTS:
             rows = part[(part["reference_edges"] == 17) & (part["alignment"] == alignment)]
             beside = paper_numbers.SACHS_INTERVENTIONAL if problem == "sachs-interventional" else {}
-            parts.append(f"*{title}.* " + _alignment_heading(alignment, 17) + markdown(_lines(rows, beside)))
+            parts.append(
+                f"*{title}.* " + _alignment_heading(alignment, 17) + by_training(_lines(rows, beside))
+            )
         parts.append(_larger_graph(part))
     return "\n\n".join(parts)
 

@@ -18,6 +18,7 @@ from gflowdag_lab.paper.results import Results
 from gflowdag_lab.paper.tables import (
     Frame,
     as_runs,
+    by_training,
     combined,
     drawn_label,
     label,
@@ -134,7 +135,7 @@ def section(tables: Tables) -> str:
         "Features of the 1,000 samples of each method (importance-weighted where the method has weights) "
         "against the sum over all 29,281 DAGs. The row *Exact posterior* is 1,000 independent exact "
         "draws: its distance from 1 is sampling noise, and no method can be told apart from exact beyond "
-        "it.\n\n" + markdown(rows, digits) + _by_network(tables)
+        "it.\n\n" + by_training(rows, digits) + _by_network(tables)
     )
 
 

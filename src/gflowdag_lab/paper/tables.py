@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +17,8 @@ Frame: TypeAlias = Any
 """A pandas DataFrame; under pandas' own annotations most ways to index one are errors."""
 
 _TEXT = ("options", "device", "commit", "version", "data_sha256")  # columns that may look like numbers
+
+_CUT_SHORT = re.compile(r"\d of [\d,]+ iterations")  # as `size_of` says it
 
 
 def write_csv(table: Frame, path: Path) -> None:
@@ -71,6 +74,16 @@ def markdown(rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None
         cells = [shown(row.get(column), digits.get(column, 3)) for column in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def by_training(rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None = None) -> str:
+    """Rows that say by `size_of` what was run: those whose training a clock ended stand in a table below."""
+    finished = [row for row in rows if not _CUT_SHORT.search(row["run"])]
+    unfinished = [row for row in rows if _CUT_SHORT.search(row["run"])]
+    parts = [markdown(finished, digits)] if finished or not unfinished else []
+    if unfinished:
+        parts.append("*Training not finished* (ended by the clock):\n\n" + markdown(unfinished, digits))
+    return "\n\n".join(parts)
 
 
 def shown(value: Any, digits: int = 3) -> str:
