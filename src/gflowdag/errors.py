@@ -7,6 +7,10 @@ class GFlowDAGError(Exception):
     """Anything that the user can put right; the command line prints it without a traceback."""
 
 
+class ModelWarning(UserWarning):
+    """The model that was asked for is known to mislead."""
+
+
 class DataError(GFlowDAGError, ValueError):
     """The table cannot be used as it is."""
 

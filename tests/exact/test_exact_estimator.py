@@ -73,7 +73,8 @@ def test_the_sachs_posteriors_have_their_known_values(
     name, log_evidence, best, edges, shd, auroc, data_folder
 ):
     loaded = load_dataset(name)
-    estimator = ExactPosterior(num_samples=2000, random_state=0)
+    score = "bge" if name == "sachs" else "bde"
+    estimator = ExactPosterior(score=score, prior="uniform", num_samples=2000, random_state=0)
     posterior = estimator.fit(loaded.frame, interventions=loaded.interventions).posterior_
     assert posterior.log_evidence == pytest.approx(log_evidence, abs=1e-3)
     best_score = estimator.score_.log_score(posterior.map_graph().to_numpy()[None])[0]

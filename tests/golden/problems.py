@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 import gflowdag as gd
+from gflowdag.score import EdgePrior, ErdosRenyiPrior, FairPrior, UniformPrior
 
 Options = dict[str, Any]
 
@@ -239,14 +240,32 @@ def table_digest(problem: Problem) -> str:
     return hashlib.sha256(text.encode() + targets).hexdigest()
 
 
+PRIORS = {"uniform": UniformPrior, "fair": FairPrior, "erdos-renyi": ErdosRenyiPrior, "edge": EdgePrior}
+
+
+def score(problem: Problem) -> str | gd.BGe | gd.BDeu:
+    """The score with its hyper-parameters, and no limit on cells, which version 0.2 did not have.
+
+    Bootstrapped GES takes a score by name for its own, as version 0.2 did: `"bde"` is BDeu without a limit.
+    """
+    if problem.method == "bootstrap-ges":
+        return problem.score["name"]
+    parameters = _parameters(problem.score)
+    return gd.BGe(**parameters) if "alpha_w" in parameters else gd.BDeu(**parameters, cells_per_row=None)
+
+
+def _parameters(options: Options) -> Options:
+    return {name: value for name, value in options.items() if name != "name"}
+
+
 def fit(problem: Problem) -> gd.Posterior:
     """The posterior of a problem by the installed version."""
     frame, intervened = table(problem)
     return gd.fit(
         frame,
         method=problem.method,
-        score=problem.score["name"],
-        prior=problem.prior["name"],
+        score=score(problem),
+        prior=PRIORS[problem.prior["name"]](**_parameters(problem.prior)),
         knowledge=gd.Knowledge(**problem.knowledge, max_parents=problem.max_parents),
         interventions=intervened,
         kinds=kind(problem),

@@ -194,8 +194,8 @@ FAST = {"num_chains": 256, "burn_in": 2000, "num_steps": 4000, "thinning": 40, "
 
 
 def test_estimator_agrees_with_the_exact_posterior_and_says_so(five_variables):
-    posterior = MC3(**FAST).fit(five_variables).posterior_
-    exact = gd.ExactPosterior(random_state=0).fit(five_variables).posterior_
+    posterior = MC3(prior="uniform", **FAST).fit(five_variables).posterior_
+    exact = gd.ExactPosterior(prior="uniform", random_state=0).fit(five_variables).posterior_
     error = np.abs(posterior.edge_probabilities().to_numpy() - exact.edge_probabilities().to_numpy())
     figures = posterior.diagnostics()
     assert figures["verdict"] == "trusted"

@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from score_problems import continuous, discrete, random_dags
+from score_problems import continuous, discrete, plain_score, random_dags
 
 from gflowdag.data import Dataset
 from gflowdag.runtime.precision import double_precision
-from gflowdag.score import make_score
 from gflowdag.score.deltas import SchurDeltas, TableDeltas, schur_deltas
 from gflowdag.score.on_demand import NeighbourScores, OnDemandDeltas
 
@@ -18,17 +17,17 @@ D = 5
 
 
 def by_table(interventions):
-    score = make_score(discrete(interventions=interventions), prior="edge")
+    score = plain_score(discrete(interventions=interventions), prior="edge")
     return score, TableDeltas(score.unconstrained_table())
 
 
 def by_schur(interventions):
-    score = make_score(continuous(interventions=interventions), prior="fair")
+    score = plain_score(continuous(interventions=interventions), prior="fair")
     return score, schur_deltas(score.likelihood.normal_wishart, score.prior_log_weights)
 
 
 def on_demand(interventions):
-    score = make_score(discrete(interventions=interventions), prior="fair")
+    score = plain_score(discrete(interventions=interventions), prior="fair")
     return score, OnDemandDeltas(NeighbourScores(score))
 
 
@@ -92,7 +91,7 @@ def test_a_long_walk_of_additions_and_removals_ends_where_a_fresh_start_does(mak
 
 @double_precision
 def test_deltas_of_several_data_sets_can_be_stacked():
-    scores = [make_score(continuous(seed=seed)) for seed in range(3)]
+    scores = [plain_score(continuous(seed=seed)) for seed in range(3)]
     parts = [schur_deltas(score.likelihood.normal_wishart, score.prior_log_weights) for score in scores]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
     graph = jnp.asarray(random_dags(D, 1)[0])
@@ -106,7 +105,7 @@ def test_schur_deltas_stay_right_for_nearly_collinear_columns():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(200, D)) * 1e3
     values[:, 4] = values[:, :4].sum(axis=1) + 1e-4 * rng.normal(size=200)
-    score = make_score(Dataset.from_array(values, standardize=False))
+    score = plain_score(Dataset.from_array(values, standardize=False))
     deltas = schur_deltas(score.likelihood.normal_wishart, score.prior_log_weights)
     graph = np.zeros((D, D), bool)
     graph[:3, 4] = True
@@ -121,6 +120,6 @@ def test_schur_deltas_stay_right_for_nearly_collinear_columns():
 
 
 def test_a_score_picks_tables_for_few_variables_and_for_many_what_its_form_allows():
-    assert isinstance(make_score(continuous()).deltas(), TableDeltas)
-    assert isinstance(make_score(continuous(d=21, n=100)).deltas(), SchurDeltas)
-    assert isinstance(make_score(discrete(d=21, n=200)).deltas(), OnDemandDeltas)
+    assert isinstance(plain_score(continuous()).deltas(), TableDeltas)
+    assert isinstance(plain_score(continuous(d=21, n=100)).deltas(), SchurDeltas)
+    assert isinstance(plain_score(discrete(d=21, n=200)).deltas(), OnDemandDeltas)

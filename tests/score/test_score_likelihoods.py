@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from score_problems import continuous, discrete, random_dags
+from score_problems import continuous, discrete, plain_score, random_dags
 from slow_scores import slow_bdeu, slow_bge
 
 from gflowdag.data import Dataset, Knowledge
@@ -15,7 +15,7 @@ from gflowdag.data.catalog import load_dataset
 from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
 from gflowdag.graph.bits import compress, expand, parent_masks
 from gflowdag.graph.equivalence import class_members, cpdag
-from gflowdag.score import make_score, table_memory
+from gflowdag.score import table_memory
 
 # Scores of hundreds of nats, sums of a dozen rounded terms: 1e-9 leaves a wide margin.
 ROUNDING = 1e-9
@@ -38,7 +38,7 @@ def slow_local(data, node, parents):
 @pytest.mark.parametrize("interventions", [False, True])
 def test_local_scores_and_tables_agree_with_the_direct_formula(make_data, interventions):
     data = make_data(interventions=interventions)
-    score = make_score(data)
+    score = plain_score(data)
     table = score.dense_table()
     for node in range(5):
         parents = all_parent_sets(5, node)
@@ -49,10 +49,10 @@ def test_local_scores_and_tables_agree_with_the_direct_formula(make_data, interv
 
 def test_rows_in_which_a_node_was_set_are_left_out_of_its_score_only():
     data = continuous(interventions=True)
-    everything = make_score(continuous())
-    score = make_score(data)
+    everything = plain_score(continuous())
+    score = plain_score(data)
     parents = all_parent_sets(5, 1)
-    without = make_score(Dataset(data.columns, data.values[~data.intervened[:, 1]]))
+    without = plain_score(Dataset(data.columns, data.values[~data.intervened[:, 1]]))
     np.testing.assert_allclose(score.local(1, parents), without.local(1, parents), atol=ROUNDING)
     np.testing.assert_allclose(
         score.local(4, all_parent_sets(5, 4)), everything.local(4, all_parent_sets(5, 4)), atol=ROUNDING
@@ -66,13 +66,13 @@ def test_a_node_that_was_set_in_every_row_scores_zero_with_any_parents(make_data
     data = make_data()
     intervened = np.zeros(data.values.shape, bool)
     intervened[:, 2] = True
-    score = make_score(Dataset(data.columns, data.values, intervened))
+    score = plain_score(Dataset(data.columns, data.values, intervened))
     np.testing.assert_allclose(score.local(2, all_parent_sets(5, 2)), 0.0, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("make_data", [continuous, discrete])
 def test_members_of_an_equivalence_class_score_alike(make_data):
-    score = make_score(make_data(d=6, n=200))
+    score = plain_score(make_data(d=6, n=200))
     classes_with_choice = 0
     for graph in random_dags(6, 20, seed=3):
         scores = score.log_likelihood(class_members(cpdag(graph)))
@@ -93,7 +93,7 @@ def test_published_scores_of_the_sachs_data(name, empty, consensus, best, reques
         request.getfixturevalue("data_folder")
     loaded = load_dataset(name)
     data = loaded.dataset(kinds="continuous" if name == "sachs" else "discrete")
-    score = make_score(data)
+    score = plain_score(data)
     truth = loaded.truth.loc[list(score.names), list(score.names)].to_numpy(bool)
     # The published figures have four decimals.
     np.testing.assert_allclose(
@@ -121,7 +121,7 @@ def best_score(table):
 
 @pytest.mark.parametrize("make_data", [continuous, discrete])
 def test_graph_scores_are_sums_of_table_entries(make_data):
-    score = make_score(make_data(interventions=True), prior="fair")
+    score = plain_score(make_data(interventions=True), prior="fair")
     table = score.dense_table()
     graphs = random_dags(5, 30)
     masks = parent_masks(graphs)
@@ -136,8 +136,8 @@ def test_graph_scores_are_sums_of_table_entries(make_data):
 def test_knowledge_forbids_parent_sets_in_every_form_of_the_score():
     data = continuous()
     knowledge = Knowledge(required=[("X1", "X2")], forbidden=[("X3", "X2"), ("X5", "X4")], max_parents=2)
-    score = make_score(data, knowledge=knowledge)
-    free = make_score(data)
+    score = plain_score(data, knowledge=knowledge)
+    free = plain_score(data)
     for node in range(5):
         parents = all_parent_sets(5, node)
         allowed = parents.sum(axis=1) <= 2
@@ -159,7 +159,7 @@ def test_knowledge_forbids_parent_sets_in_every_form_of_the_score():
 @pytest.mark.parametrize("make_data", [continuous, discrete])
 def test_one_more_parent_scores_like_the_larger_set(make_data):
     knowledge = Knowledge(required=[("X1", "X2")], forbidden=[("X3", "X2")], max_parents=3)
-    score = make_score(make_data(interventions=True), prior="edge", knowledge=knowledge)
+    score = plain_score(make_data(interventions=True), prior="edge", knowledge=knowledge)
     for node in range(5):
         parents = all_parent_sets(5, node)
         extended = score.extended_local(node, parents)
@@ -174,17 +174,17 @@ def test_one_more_parent_scores_like_the_larger_set(make_data):
 
 def test_hyper_parameters_reach_the_formula():
     data = continuous()
-    score = make_score(data, alpha_mu=2.5, alpha_w=11.0)
+    score = plain_score(data, alpha_mu=2.5, alpha_w=11.0)
     expected = slow_bge(data.values, 2, [0, 4], alpha_mu=2.5, alpha_w=11.0)
     assert score.local(2, [[True, False, False, False, True]])[0] == pytest.approx(expected, abs=ROUNDING)
     codes = discrete()
     expected = slow_bdeu(codes.values, codes.cardinalities, 2, [0, 4], ess=7.0)
-    assert make_score(codes, ess=7.0).local(2, [[True, False, False, False, True]])[0] == pytest.approx(
+    assert plain_score(codes, ess=7.0).local(2, [[True, False, False, False, True]])[0] == pytest.approx(
         expected, abs=ROUNDING
     )
     shifted = Dataset.from_array(data.values + 3.0, standardize=False)
     np.testing.assert_allclose(
-        make_score(shifted, prior_mean=3.0).dense_table(), make_score(data).dense_table(), atol=1e-6
+        plain_score(shifted, prior_mean=3.0).dense_table(), plain_score(data).dense_table(), atol=1e-6
     )  # 1e-6: the shifted values lose digits
 
 
@@ -204,7 +204,7 @@ def test_hyper_parameters_reach_the_formula():
 )
 def test_hyper_parameters_out_of_range_are_refused_by_name(make_data, name, value):
     with pytest.raises(ScoreError, match=f"{name} .*must be|{name} must be"):
-        make_score(make_data(), **{name: value})
+        plain_score(make_data(), **{name: value})
 
 
 def test_raw_columns_far_from_the_prior_mean_are_right_or_refused():
@@ -212,15 +212,15 @@ def test_raw_columns_far_from_the_prior_mean_are_right_or_refused():
     pair = [[True, False, True, False, False]]
     for offset in (0.0, 1e6):
         shifted = np.asarray(values + offset)
-        score = make_score(Dataset.from_array(shifted, standardize=False))
+        score = plain_score(Dataset.from_array(shifted, standardize=False))
         difference = score.local(1, pair)[0] - slow_bge(shifted, 1, [0, 2])
         assert abs(difference) < 0.01  # what BGe promises, see MAX_ROUNDING
     far = Dataset.from_array(values + 1e9, names=list("abcde"), standardize=False)
     with pytest.raises(
         ScoreError, match=r"Column '[a-e]' lies 1e\+09 from the prior mean.*Standardise the table"
     ):
-        make_score(far)
-    assert np.isfinite(make_score(far, prior_mean=1e9).dense_table()).all()
+        plain_score(far)
+    assert np.isfinite(plain_score(far, prior_mean=1e9).dense_table()).all()
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e5, 1e6, 3e6, 1e7])
@@ -230,7 +230,7 @@ def test_what_collinear_columns_leave_of_each_other_is_right_or_refused(noise, o
     x = rng.normal(size=500)
     values = np.stack([x, x + noise * rng.normal(size=500)], axis=1) + offset
     try:
-        score = make_score(Dataset.from_array(values, standardize=False))
+        score = plain_score(Dataset.from_array(values, standardize=False))
     except ScoreError:
         assert offset > 1e5  # errors of 0.01 and more were seen from 10⁶ on
         return
@@ -240,16 +240,16 @@ def test_what_collinear_columns_leave_of_each_other_is_right_or_refused(noise, o
 def test_a_column_far_away_does_not_spoil_the_others():
     rng = np.random.default_rng(0)
     values = np.stack([rng.normal(1e7, 1e7, 500), rng.normal(0.5, 0.1, 500), rng.normal(size=500)], axis=1)
-    score = make_score(Dataset.from_array(values, standardize=False))
+    score = plain_score(Dataset.from_array(values, standardize=False))
     assert abs(score.local(1, [[True, False, True]])[0] - slow_bge(values, 1, [0, 2])) < 1e-6
 
 
 def test_fewer_rows_than_columns_are_scored_or_refused():
     values = np.random.default_rng(0).normal(size=(4, 6))
-    assert np.isfinite(make_score(Dataset.from_array(values, standardize=False)).dense_table()).all()
+    assert np.isfinite(plain_score(Dataset.from_array(values, standardize=False)).dense_table()).all()
     for deviation in (1e8, 1e12):  # three parents leave nothing but `t`, which is lost in rounding
         with pytest.raises(ScoreError, match="rounding would decide"):
-            make_score(Dataset.from_array(deviation * values, standardize=False))
+            plain_score(Dataset.from_array(deviation * values, standardize=False))
 
 
 def test_each_group_of_intervened_rows_is_right_or_refused():
@@ -259,14 +259,14 @@ def test_each_group_of_intervened_rows_is_right_or_refused():
     is_set = np.zeros((400, 2), bool)
     is_set[:200, 0] = True
     with pytest.raises(ScoreError, match="from the prior mean"):
-        make_score(Dataset.from_array(values, standardize=False, interventions=is_set))
+        plain_score(Dataset.from_array(values, standardize=False, interventions=is_set))
 
 
 def test_nearly_collinear_columns_stay_finite_and_ordered():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(1000, 6)) * 1e4
     values[:, 5] = values[:, :5].sum(axis=1) + 1e-3 * rng.normal(size=1000)
-    table = make_score(Dataset.from_array(values, standardize=False)).dense_table()
+    table = plain_score(Dataset.from_array(values, standardize=False)).dense_table()
     assert np.isfinite(table).all()
     # Five causes explain the sum, four leave a residual of 1e4: about 1000 log 1e4 ≈ 9000 nats.
     assert table[5, 31] - table[5, 15] > 8000
@@ -279,15 +279,15 @@ def test_many_levels_do_not_need_a_contingency_table_of_all_cells():
     parents = np.zeros((1, 12), bool)
     parents[0, 1:] = True  # 30^11 parent configurations
     expected = slow_bdeu(data.values, data.cardinalities, 0, list(range(1, 12)))
-    assert make_score(data).local(0, parents)[0] == pytest.approx(expected, abs=1e-7)  # thousands of nats
+    assert plain_score(data).local(0, parents)[0] == pytest.approx(expected, abs=1e-7)  # thousands of nats
 
 
 def test_dense_tables_are_fast(data_folder):
     """Bars: d = 16 BGe and interventional Sachs BDeu in 5 s of computing each; measured: a tenth of one."""
-    sachs = make_score(load_dataset("sachs-interventional").dataset(kinds="discrete"))
-    wide = make_score(continuous(d=16, n=100))
-    make_score(continuous(d=3)).dense_table()
-    make_score(discrete(d=3)).dense_table()
+    sachs = plain_score(load_dataset("sachs-interventional").dataset(kinds="discrete"))
+    wide = plain_score(continuous(d=16, n=100))
+    plain_score(continuous(d=3)).dense_table()
+    plain_score(discrete(d=3)).dense_table()
     for score in (sachs, wide):
         begin = time.process_time()
         score.dense_table()
@@ -295,7 +295,7 @@ def test_dense_tables_are_fast(data_folder):
 
 
 def test_tables_beyond_the_memory_limit_are_refused_and_the_limit_can_be_raised():
-    score = make_score(continuous(d=8))
+    score = plain_score(continuous(d=8))
     with pytest.raises(TooLargeError, match="memory_limit"):
         score.dense_table(memory_limit=table_memory(8) - 1)
     assert score.dense_table(memory_limit=table_memory(8)).shape == (8, 128)
@@ -304,24 +304,24 @@ def test_tables_beyond_the_memory_limit_are_refused_and_the_limit_can_be_raised(
 
 def test_misfits_between_data_and_score_are_refused_with_the_remedy():
     with pytest.raises(ScoreError, match="discretize"):
-        make_score(continuous(), score="bde")
+        plain_score(continuous(), score="bde")
     with pytest.raises(ScoreError, match="'bde'"):
-        make_score(discrete(), score="bge")
+        plain_score(discrete(), score="bge")
     with pytest.raises(ScoreError, match="no score"):
-        make_score(continuous(), score="bic")
+        plain_score(continuous(), score="bic")
     with pytest.raises(ScoreError, match="no parameter"):
-        make_score(continuous(), ess=1.0)
+        plain_score(continuous(), ess=1.0)
     with pytest.raises(ScoreError, match="alpha_w"):
-        make_score(continuous(), alpha_w=4.0)
+        plain_score(continuous(), alpha_w=4.0)
     with pytest.raises(ScoreError, match="ess"):
-        make_score(discrete(), ess=0.0)
+        plain_score(discrete(), ess=0.0)
 
 
 def test_knowledge_in_two_places_must_agree():
     frame = pd.DataFrame(continuous().values, columns=list("abcde"))
     carried = Knowledge(forbidden=[("a", "b")])
     data = Dataset.from_frame(frame, knowledge=carried)
-    assert make_score(data).constraints.forbidden[0, 1]
-    assert make_score(data, knowledge=Knowledge(forbidden=[("a", "b")])).constraints.forbidden[0, 1]
+    assert plain_score(data).constraints.forbidden[0, 1]
+    assert plain_score(data, knowledge=Knowledge(forbidden=[("a", "b")])).constraints.forbidden[0, 1]
     with pytest.raises(KnowledgeError, match="one place"):
-        make_score(data, knowledge=Knowledge(forbidden=[("b", "a")]))
+        plain_score(data, knowledge=Knowledge(forbidden=[("b", "a")]))

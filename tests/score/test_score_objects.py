@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
-from score_problems import continuous, discrete, random_dags
+from score_problems import continuous, discrete, plain_score, random_dags
 from slow_scores import slow_bdeu, slow_bge
 
 import gflowdag as gd
@@ -37,18 +37,22 @@ class Broken(LocalScore):
 
 def test_hyper_parameters_of_an_object_reach_the_numbers():
     data = continuous()
-    got = make_score(data, score=gd.BGe(alpha_mu=2.5, alpha_w=20)).local(2, [[1, 0, 0, 0, 1]])[0]
+    got = plain_score(data, score=gd.BGe(alpha_mu=2.5, alpha_w=20)).local(2, [[1, 0, 0, 0, 1]])[0]
     expected = slow_bge(data.values, 2, [0, 4], alpha_mu=2.5, alpha_w=20)
     assert got == pytest.approx(expected, abs=1e-9)  # some hundred nats
     assert got != pytest.approx(slow_bge(data.values, 2, [0, 4]), abs=1.0)
     codes = discrete()
-    got = make_score(codes, score=gd.BDeu(ess=7)).local(2, [[1, 0, 0, 0, 1]])[0]
+    got = plain_score(codes, score=gd.BDeu(ess=7)).local(2, [[1, 0, 0, 0, 1]])[0]
     assert got == pytest.approx(slow_bdeu(codes.values, codes.cardinalities, 2, [0, 4], ess=7.0), abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("data", "names", "default"),
-    [(continuous(), ("auto", "bge"), gd.BGe()), (discrete(), ("auto", "bde", "bdeu"), gd.BDeu())],
+    [
+        (continuous(), ("auto", "bge"), gd.BGe()),
+        (discrete(), ("auto", "bdeu"), gd.BDeu()),
+        (discrete(), ("bde",), gd.BDeu(ess=1, cells_per_row=None)),
+    ],
 )
 def test_a_name_stands_for_the_defaults_bit_for_bit(data, names, default):
     expected = make_score(data, score=default).dense_table()
@@ -57,7 +61,8 @@ def test_a_name_stands_for_the_defaults_bit_for_bit(data, names, default):
 
 
 def test_a_score_object_is_a_value_that_tells_its_parameters():
-    assert repr(gd.BDeu(ess=3)) == "BDeu(ess=3.0)"
+    assert repr(gd.BDeu(ess=3)) == "BDeu(ess=3.0, cells_per_row=1.0)"
+    assert gd.BDeu(ess=[1, 4, 16]) == gd.BDeu()
     assert repr(gd.BGe(alpha_w=9)) == "BGe(alpha_mu=1.0, alpha_w=9.0, scale=None, prior_mean=0.0)"
     assert gd.BGe(prior_mean=np.zeros(2)) == gd.BGe(prior_mean=[0, 0])
     assert copy.deepcopy(gd.BGe(alpha_mu=2)) == gd.BGe(alpha_mu=2.0)
@@ -77,6 +82,9 @@ def test_a_score_object_is_a_value_that_tells_its_parameters():
         (lambda: gd.BGe(scale=np.nan), "scale"),
         (lambda: gd.BGe(prior_mean="zero"), "prior_mean"),  # pyright: ignore[reportArgumentType]
         (lambda: gd.BDeu(ess=np.inf), "ess"),
+        (lambda: gd.BDeu(ess=()), "ess"),
+        (lambda: gd.BDeu(ess=(1, 0)), "ess"),
+        (lambda: gd.BDeu(cells_per_row=0), "cells_per_row"),
     ],
 )
 def test_hyper_parameters_out_of_range_are_refused_where_they_are_given(make, name):
@@ -157,7 +165,7 @@ class AtMostTwo:
 
 def test_an_own_prior_is_any_object_with_log_weights():
     data = continuous(d=5)
-    own, uniform = make_score(data, prior=AtMostTwo()), make_score(data)
+    own, uniform = make_score(data, prior=AtMostTwo()), make_score(data, prior="uniform")
     crowded = [[True, True, True, False, False]]
     assert uniform.local(3, crowded)[0] - own.local(3, crowded)[0] == pytest.approx(np.log(1e6))
     posterior = gd.ExactPosterior(prior=AtMostTwo(), num_samples=200, random_state=0).fit(data).posterior_

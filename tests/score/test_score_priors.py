@@ -6,10 +6,10 @@ from math import comb, log
 
 import numpy as np
 import pytest
-from score_problems import continuous
+from score_problems import continuous, plain_score
 
 from gflowdag.errors import ScoreError
-from gflowdag.score import EdgePrior, ErdosRenyiPrior, FairPrior, UniformPrior, make_score
+from gflowdag.score import EdgePrior, ErdosRenyiPrior, FairPrior, UniformPrior
 
 K = np.arange(6)
 
@@ -32,7 +32,7 @@ def test_log_weights_are_those_of_the_definition(prior, expected):
 )
 def test_parameters_out_of_range_are_refused(prior):
     with pytest.raises(ScoreError):
-        make_score(continuous(d=6), prior=prior)
+        plain_score(continuous(d=6), prior=prior)
 
 
 class Own:
@@ -59,23 +59,23 @@ class Own:
 )
 def test_an_own_prior_that_breaks_its_promise_is_refused_with_a_sentence(weights, sentence):
     with pytest.raises(ScoreError, match=sentence):
-        make_score(continuous(d=6), prior=Own(weights))
+        plain_score(continuous(d=6), prior=Own(weights))
 
 
 def test_an_own_prior_may_give_a_list_of_integers():
-    assert make_score(continuous(d=3), prior=Own([0, -1, -2])).prior_log_weights.dtype == np.float64
+    assert plain_score(continuous(d=3), prior=Own([0, -1, -2])).prior_log_weights.dtype == np.float64
 
 
 def test_unknown_priors_are_refused_by_name():
     with pytest.raises(ScoreError, match="uniform, erdos-renyi, edge, fair"):
-        make_score(continuous(), prior="flat")
+        plain_score(continuous(), prior="flat")
     with pytest.raises(ScoreError):
-        make_score(continuous(), prior=3)
+        plain_score(continuous(), prior=3)
 
 
 @pytest.mark.parametrize("name", ["uniform", "edge", "fair"])
 def test_the_prior_is_added_once_for_each_node(name):
-    score, plain = make_score(continuous(), prior=name), make_score(continuous())
+    score, plain = plain_score(continuous(), prior=name), plain_score(continuous())
     chain = np.eye(5, k=1, dtype=bool)[None]
     weights = score.prior_log_weights
     expected = weights[0] + 4 * weights[1]

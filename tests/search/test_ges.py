@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import gflowdag as gd
 from gflowdag.baselines.causal_learn import edge_matrix as edges_of_marks
 from gflowdag.data import Dataset
 from gflowdag.errors import TooLargeError
@@ -49,7 +50,8 @@ def random_codes(seed: int) -> np.ndarray:
 
 
 def search(values: np.ndarray, *, discrete: bool = False, max_parents: int | None = None) -> np.ndarray:
-    return ges.search(values, discrete=discrete, max_parents=max_parents, penalty=1.0)
+    bdeu = gd.BDeu(ess=1, cells_per_row=None) if discrete else None
+    return ges.search(values, discrete=bdeu, max_parents=max_parents, penalty=1.0)
 
 
 def judged(values: np.ndarray, score: str) -> dict:
@@ -98,7 +100,7 @@ def test_unlimited_data_give_the_class_of_the_truth(d, tables):
         moments = np.concatenate([root, -root])  # 2d rows with exactly the covariance of the network
         # The penalty of ten million rows, so that only what is almost unfaithful could go wrong.
         penalty = (2 * d / np.log(2 * d)) * (np.log(1e7) / 1e7)
-        found = ges.search(moments, discrete=False, max_parents=None, penalty=penalty)
+        found = ges.search(moments, discrete=None, max_parents=None, penalty=penalty)
         np.testing.assert_array_equal(found, cpdag(truth), err_msg=f"seed {seed}")
 
 
@@ -170,7 +172,11 @@ def test_a_score_object_is_searched_by_its_own_local_scores(discrete):
 
 
 @pytest.mark.parametrize(
-    "function", [ges.gaussian_log_likelihood(random_table(3)), ges.bdeu(random_codes(3))]
+    "function",
+    [
+        ges.gaussian_log_likelihood(random_table(3)),
+        lambda sets: ges.bdeu(random_codes(3), gd.BDeu()).log_marginals(0, sets),
+    ],
 )
 def test_members_of_one_class_score_alike(function):
     members = class_members(cpdag(np.triu(np.ones((7, 7), bool), 1) & ~np.eye(7, k=6, dtype=bool)))

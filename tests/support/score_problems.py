@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gflowdag.data import Dataset
+from gflowdag.score import Score, make_score
 
 
 def continuous(d=5, n=60, seed=0, *, interventions=False):
@@ -28,6 +29,11 @@ def discrete(d=5, n=80, seed=0, *, interventions=False):
             np.where(rng.random(n) < 0.6, previous, rng.integers(levels[node], size=n)) % levels[node]
         )
     return Dataset.from_array(codes, kinds="discrete", interventions=_mask(n, d) if interventions else None)
+
+
+def plain_score(data, **changes) -> Score:
+    """The score of the textbook, with nothing but the likelihood unless something is added."""
+    return make_score(data, **{"score": "bge" if data.is_continuous else "bde", "prior": "uniform"} | changes)
 
 
 def _mask(n, d):

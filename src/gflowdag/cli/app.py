@@ -102,7 +102,7 @@ def fit(
     alpha_mu: AlphaMu = None,
     alpha_w: AlphaW = None,
     ess: EquivalentSampleSize = None,
-    prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.uniform,
+    prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.fair,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     truth: Truth = None,

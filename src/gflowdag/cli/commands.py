@@ -115,7 +115,7 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     """The score that a configuration names, with the hyper-parameters that it sets."""
     from gflowdag.score import named_score
 
-    of_score = {"bge": ("alpha_mu", "alpha_w"), "bde": ("ess",)}
+    of_score = {"bge": ("alpha_mu", "alpha_w"), "bdeu": ("ess",), "bde": ("ess",)}
     known = [name for names in of_score.values() for name in names]
     hyper = {name: config[name] for name in known if config.get(name) is not None}
     if not hyper:

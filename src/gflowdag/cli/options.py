@@ -24,6 +24,7 @@ class Prior(StrEnum):
 class ScoreName(StrEnum):
     auto = "auto"
     bge = "bge"
+    bdeu = "bdeu"
     bde = "bde"
 
 
@@ -32,7 +33,7 @@ AlphaW = Annotated[
     float | None, typer.Option(help="BGe: degrees of freedom of the Wishart prior (variables + 2).")
 ]
 EquivalentSampleSize = Annotated[
-    float | None, typer.Option("--ess", help="BDeu: equivalent sample size (1).")
+    float | None, typer.Option("--ess", help="BDeu: equivalent sample size (1, 4 and 16, averaged).")
 ]
 
 

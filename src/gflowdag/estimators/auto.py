@@ -23,8 +23,8 @@ class AutoPosterior(StructureLearner):
     One method answers, and the diagnostics say which and why (`chosen`).
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bde"`, or a score object.
-        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
+        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
         num_samples: number of graphs to return.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,7 +15,7 @@ from sklearn.utils import Tags
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.description import TableDescription
-from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.errors import DataError, KnowledgeError, ModelWarning
 from gflowdag.estimators.method import DISCRETE, INTERVENTIONS, KNOWN_EDGES, MAX_PARENTS, Method, Problem
 from gflowdag.estimators.parameters import check_parameters, positive, whole
 from gflowdag.estimators.registry import estimator_classes
@@ -45,9 +46,10 @@ class StructureLearner(BaseEstimator):
     A method is a dataclass with a `record`, its own parameters, and `_infer`.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bde"`, or a score object:
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bdeu"`, `"bde"` (BDeu with
+            equivalent sample size 1 and no limit on the cells of a family), or a score object:
             `BGe(alpha_w=20)`, `BDeu(ess=10)`, a `LocalScore` of your own.
-        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
         num_samples: number of graphs to return.
@@ -61,7 +63,7 @@ class StructureLearner(BaseEstimator):
     method: ClassVar[str]  # the name in the record
 
     score: str | UnboundScore = "auto"
-    prior: str | Prior = "uniform"
+    prior: str | Prior = "fair"
     knowledge: Knowledge | None = None
     standardize: bool = True
     num_samples: int = whole(1000)
@@ -97,6 +99,8 @@ class StructureLearner(BaseEstimator):
         )
         self._check(data)
         score = make_score(data, score=self.score, prior=self.prior, knowledge=data.knowledge)
+        for caution in score.likelihood.cautions:
+            warnings.warn(caution, ModelWarning, stacklevel=3)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         self._data = data
         started = time.perf_counter()
@@ -107,7 +111,7 @@ class StructureLearner(BaseEstimator):
         self.posterior_ = posterior.with_diagnostics(
             seconds=seconds,
             model_fit=check_residuals(posterior, data),
-            notes=data.notes,
+            notes=(*data.notes, *self._score_notes(score)),
             interventional=True if data.intervened is not None else None,
             knowledge=True if score.constraints.rules_out_graphs else None,
             uses_prior=None if self.record.uses_prior else False,
@@ -142,6 +146,10 @@ class StructureLearner(BaseEstimator):
         constraints = [np.asarray(part).tolist() for part in score.constraints]
         asked = (self.method, self._data.sha256, self.score, score.prior, constraints, seed, settings)
         return hashlib.sha256(repr(asked).encode()).hexdigest()
+
+    def _score_notes(self, score: Score) -> tuple[str, ...]:
+        """What is to be known of the score."""
+        return score.likelihood.notes
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError

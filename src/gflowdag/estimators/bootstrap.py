@@ -17,6 +17,7 @@ from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
+from gflowdag.score.bdeu import BDeuLikelihood
 from gflowdag.search import ges
 
 
@@ -68,7 +69,8 @@ class _Bootstrap(StructureLearner):
             samples=dags[kept],
             names=score.names,
             method=self.method,
-            log_scores=score.log_score(dags[kept]),
+            # Without the limit on cells, to which not every search keeps.
+            log_scores=score.log_likelihood(dags[kept]) + score.prior_log_weights[dags[kept].sum(1)].sum(1),
             marginals=dags[~crowded].mean(axis=0),
             diagnosis=self._account(found, int(forced.sum()), int(crowded.sum())),
         )
@@ -145,7 +147,7 @@ class BootstrapGES(_Bootstrap):
                 prior_log_weights=score.prior_log_weights,
                 max_parents=limit,
             )
-        discrete = self._data.is_discrete
+        discrete = score.likelihood.parameters if isinstance(score.likelihood, BDeuLikelihood) else None
         return partial(ges.search, discrete=discrete, max_parents=limit, penalty=self.penalty)
 
 
@@ -179,6 +181,9 @@ class BootstrapPC(_Bootstrap):
     )
 
     alpha: float = share(0.05)
+
+    def _score_notes(self, score: Score) -> tuple[str, ...]:
+        return ()  # tests take its place
 
     def _search(self, score: Score) -> bootstrap.Search:
         import_causal_learn("graph")  # say here, not in the workers, that it is missing

@@ -79,15 +79,16 @@ class DAGGFlowNet(TrainedLearner):
     where the weights vouch for themselves they also correct the marginals.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
-        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
+        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
         num_samples: number of graphs to return.
         random_state: seed; the same seed and iterations give the same samples.
         verbose: show progress.
-        preset: `"fast"` (default), `"paper"`, the network and recipe of the paper, or `"chains"`, maximum
-            likelihood on the graphs of Markov chains over orders, for more than a dozen variables.
+        preset: `"fast"` (default), `"paper"`, the network and recipe of the paper (whose structure prior is
+            `"uniform"`: give that too for the paper's posterior), or `"chains"`, maximum likelihood on the
+            graphs of Markov chains over orders, for more than a dozen variables.
         iterations: training steps; by default those of the preset.
         budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
             two ends it.

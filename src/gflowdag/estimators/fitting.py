@@ -26,7 +26,7 @@ def fit(
     *,
     method: str = "auto",
     score: str | UnboundScore = "auto",
-    prior: str | Prior = "uniform",
+    prior: str | Prior = "fair",
     knowledge: Knowledge | None = None,
     interventions: Any = None,
     standardize: bool = True,
@@ -41,9 +41,9 @@ def fit(
     Args:
         X: `Dataset`, pandas or polars DataFrame, or array, shape [rows, variables].
         method: `"auto"` is exact where that is possible, and says what it did where it is not.
-        score: `"auto"`, `"bge"` (continuous), `"bde"` (discrete), or a score object: `BGe(alpha_w=20)`,
+        score: `"auto"`, `"bge"` (continuous), `"bdeu"` (discrete), or a score object: `BGe(alpha_w=20)`,
             `BDeu(ess=10)`, a `LocalScore` of your own.
-        prior: structure prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or an object with
+        prior: structure prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or an object with
             `log_weights(d)`, the log weight of each number of parents.
         knowledge: a `Knowledge` object.
         interventions: which variable was set from outside in which row; see `Dataset.from_frame`.

@@ -67,7 +67,7 @@ class MC3(StructureLearner):
             )
         deltas = score.deltas()
         num_chains = self.num_chains or _affordable_chains(memory_per_chain(deltas, score.num_variables))
-        changes, limits = make_changes(deltas), limits_from_constraints(*score.constraints)
+        changes, limits = make_changes(deltas), limits_from_constraints(*score.constraints, score.cell_limit)
         start = scattered_graphs(score, num_chains, seed)
         chains = run(
             jax.random.key(seed),

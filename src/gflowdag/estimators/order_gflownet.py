@@ -56,8 +56,8 @@ class OrderGFlowNet(TrainedLearner):
     that was.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bde"`.
-        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
+        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
         num_samples: number of graphs to return.

@@ -34,7 +34,7 @@ class ParentSetMCMC(StructureLearner):
 
     Args:
         score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bde"`, or a score object.
-        prior: structure prior, `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object.
+        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
         num_samples: number of graphs to return.

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from gflowdag.score.cell_limit import CellLimit
+
 ADD, REMOVE, REVERSE = 0, 1, 2
 MOVES = ("add", "remove", "reverse")
 _WORD = 32
@@ -27,6 +29,15 @@ class DAGs(NamedTuple):
     indirect: Array  # uint32 [d, W, C], bit i of row j: a directed path i ~> j of two or more edges
 
 
+class CellMasks(NamedTuple):
+    """A limit on the cells of a family, for sources grouped by their numbers of levels."""
+
+    levels: Array  # float64 [d], of each variable
+    most: Array  # float64 [d], configurations of the parents of each node
+    groups: Array  # float64 [L], the different numbers of levels
+    group: Array  # int32 [d], of each variable
+
+
 class Limits(NamedTuple):
     """What background knowledge leaves open to the moves."""
 
@@ -34,6 +45,7 @@ class Limits(NamedTuple):
     removable: Array  # uint32 [d, W], bit i of row j: i -> j may be removed (not required)
     reversible: Array  # uint32 [d, W], bit i of row j: i -> j may become j -> i
     max_parents: Array  # int32 []
+    cells: CellMasks | None = None
 
 
 class Neighbourhood(NamedTuple):
@@ -95,8 +107,10 @@ def adjacency_bits(parents: Array) -> Array:
     )
 
 
-def limits_from_constraints(required: np.ndarray, forbidden: np.ndarray, max_parents: int | None) -> Limits:
-    """Translate edge constraints, bool [d, d] with rows as sources, into masks of moves."""
+def limits_from_constraints(
+    required: np.ndarray, forbidden: np.ndarray, max_parents: int | None, cells: CellLimit | None = None
+) -> Limits:
+    """Translate edge constraints, bool [d, d] with rows as sources, and limits into masks of moves."""
     d = len(required)
     allowed = ~np.asarray(forbidden, bool) & ~np.eye(d, dtype=bool)
     removable = ~np.asarray(required, bool)
@@ -106,7 +120,40 @@ def limits_from_constraints(required: np.ndarray, forbidden: np.ndarray, max_par
         removable=jnp.asarray(pack(removable.T)),
         reversible=jnp.asarray(pack(removable.T & allowed)),
         max_parents=jnp.int32(d if max_parents is None else max_parents),
+        cells=None if cells is None else _cell_masks(cells),
     )
+
+
+def _cell_masks(limit: CellLimit) -> CellMasks:
+    groups, group = np.unique(limit.levels, return_inverse=True)
+    levels, most, groups = (jnp.asarray(array, jnp.float64) for array in (limit.levels, limit.most, groups))
+    return CellMasks(levels, most, groups, jnp.asarray(group, jnp.int32))
+
+
+def num_configurations(parents: Array, levels: Array) -> Array:
+    """Configurations of the parents of each node, uint32 [d, W, C] and float64 [d] -> float64 [d, C]."""
+
+    def with_parent(k: Array, product: Array) -> Array:
+        present = parents[:, k // _WORD] >> (k % _WORD).astype(jnp.uint32) & 1
+        return jnp.where(present == 1, product * levels[k], product)
+
+    start = jnp.ones((parents.shape[0], parents.shape[-1]), jnp.float64)
+    return _over_nodes(with_parent, parents.shape[0], start)
+
+
+def _within_cells(parents: Array, cells: CellMasks) -> Array:
+    """Targets whose family has few enough cells with one more parent, uint32 [d (source), W, C]."""
+    d, words, chains = parents.shape
+    configurations = num_configurations(parents, cells.levels)
+    itself = _one_hot_words(jnp.arange(d, dtype=jnp.int32), words).T[:, :, None]  # [d, W, 1]
+    orphan = (parents == 0).all(1)  # [d, C]
+
+    def with_target(k: Array, masks: Array) -> Array:
+        fits = (cells.groups[:, None] * configurations[k] <= cells.most[k]) | orphan[k]  # [L, C]
+        return masks | jnp.where(fits[:, None], itself[k], 0)
+
+    none = jnp.zeros((cells.groups.shape[0], words, chains), jnp.uint32)
+    return _over_nodes(with_target, d, none)[cells.group]
 
 
 def indirect_ancestors(parents: Array) -> Array:
@@ -138,6 +185,8 @@ def neighbourhood(dags: DAGs, limits: Limits) -> Neighbourhood:
         return room | jnp.where(_popcount(dags.parents[k]).sum(0) < limits.max_parents, itself[k], 0)
 
     room = _over_nodes(with_room, d, jnp.zeros_like(dags.parents[0]))  # [W, C]
+    if limits.cells is not None:
+        room = room & _within_cells(dags.parents, limits.cells)  # [d, W, C], bit j of row i: i -> j
     blocked = dags.parents | dags.indirect | dags.children | itself
     additions = ~blocked & limits.addable[:, :, None] & room
     removals = dags.parents & limits.removable[:, :, None]

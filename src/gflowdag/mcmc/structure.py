@@ -27,6 +27,7 @@ from gflowdag.mcmc.moves import (
     dags_from_adjacency,
     neighbourhood,
     nth_move,
+    num_configurations,
 )
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
@@ -131,6 +132,11 @@ def edge_conditionals(state: ChainState, changes: Changes, limits: Limits) -> Ar
     allowed = adjacency_bits(limits.addable[:, :, None]).transpose(1, 0, 2)
     required = ~adjacency_bits(limits.removable[:, :, None])
     possible = acyclic & allowed & (others < limits.max_parents)
+    if limits.cells is not None:
+        levels, most = limits.cells.levels[:, None, None], limits.cells.most[:, None]
+        configurations = num_configurations(state.dags.parents, limits.cells.levels)  # [d, C]
+        with_edge = jnp.where(present, configurations, levels * configurations)  # [d, d, C]
+        possible &= (with_edge <= most) | (others == 0)
     log_odds = jnp.where(possible, changes.log_odds(state.memory, state.dags), -jnp.inf)
     largest = jnp.maximum(jnp.maximum(log_odds, log_odds.transpose(1, 0, 2)), 0.0)  # of the three states
     odds = jnp.exp(log_odds - largest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from gflowdag.errors import TooLargeError
 from gflowdag.graph.bits import popcount
 from gflowdag.runtime.progress import Progress, silent
+from gflowdag.score.cell_limit import CellLimit
 from gflowdag.score.local_score import LocalScore, local_values
 from gflowdag.score.priors import Prior, checked_log_weights
 
@@ -56,18 +58,28 @@ class Score:
         """Whether Markov-equivalent DAGs have the same likelihood (never under interventions)."""
         return self.likelihood.score_equivalent
 
+    @cached_property
+    def cell_limit(self) -> CellLimit | None:
+        """The limit on the cells of a family, a part of the structure prior of discrete tables."""
+        return self.likelihood.cell_limit(self.constraints.required)
+
     @property
     def prior_log_weights(self) -> NDArray[np.float64]:
         """Log prior weight of each number of parents, float64 [d]."""
         return checked_log_weights(self.prior, self.num_variables)
 
     def allows(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether knowledge allows each parent set of `node`, bool [m, d] -> [m]."""
-        required, forbidden, limit = self.constraints
-        limit = self.num_variables if limit is None else limit
+        """Whether knowledge and the limit on cells allow each parent set of `node`, bool [m, d] -> [m]."""
+        required, forbidden, _ = self.constraints
         complete = (parents | ~required[:, node]).all(axis=1)
         clean = ~(parents & forbidden[:, node]).any(axis=1)
-        return np.asarray(complete & clean & (parents.sum(axis=1) <= limit))
+        return np.asarray(complete & clean & self.has_room(node, parents))
+
+    def has_room(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each parent set of `node` is within the limits on size and cells, bool [m, d] -> [m]."""
+        most = self.constraints.max_parents
+        within = parents.sum(axis=1) <= (self.num_variables if most is None else most)
+        return within if self.cell_limit is None else within & self.cell_limit.allows(node, parents)
 
     def local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
         """Log marginal likelihood plus log prior of `node` given each parent set.
@@ -77,7 +89,7 @@ class Score:
             parents: bool [m, d].
 
         Returns:
-            float64 [m], −inf where knowledge forbids the set.
+            float64 [m], −inf where the set is not allowed.
         """
         parents = np.asarray(parents, bool)
         value = local_values(self.likelihood, node, parents) + self.prior_log_weights[parents.sum(axis=1)]
@@ -86,7 +98,7 @@ class Score:
     def extended_local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
         """`local` of each set with one more parent, bool [m, d] -> [m, d].
 
-        Faster than asking one by one. −inf where knowledge forbids the larger set, where the parent is in it
+        Faster than asking one by one. −inf where the larger set is not allowed, where the parent is in it
         already, and for the node itself.
         """
         parents = np.asarray(parents, bool)
@@ -106,7 +118,7 @@ class Score:
         return total
 
     def log_prior(self, graphs: ArrayLike) -> NDArray[np.float64]:
-        """Unnormalised log prior of each graph, bool [n, d, d] -> [n]; −inf where knowledge is violated."""
+        """Unnormalised log prior of each graph, bool [n, d, d] -> [n]; −inf where a set is not allowed."""
         graphs = np.asarray(graphs, bool)
         total = self.prior_log_weights[graphs.sum(axis=1)].sum(axis=1)
         for node in range(self.num_variables):
@@ -120,7 +132,7 @@ class Score:
     def unconstrained_table(
         self, progress: Progress = silent, *, memory_limit: int = MEMORY_LIMIT
     ) -> NDArray[np.float64]:
-        """Like `dense_table`, but as if nothing were known: every entry is finite."""
+        """Like `dense_table`, but as if everything were allowed: all entries are finite."""
         d = self.num_variables
         _check_memory(d, memory_limit)
         table = self.likelihood.tables(progress)
@@ -137,8 +149,8 @@ class Score:
             memory_limit: bytes that may be used; more is refused with `TooLargeError`.
 
         Returns:
-            float64 [d, 2^(d−1)] in compressed index (`graph.bits.compress`), −inf where knowledge forbids the
-            set.
+            float64 [d, 2^(d−1)] in compressed index (`graph.bits.compress`), −inf where the set is not
+            allowed.
         """
         table = self.unconstrained_table(progress, memory_limit=memory_limit)
         nodes = np.arange(self.num_variables)
@@ -147,24 +159,38 @@ class Score:
         return table
 
     def forbid(
-        self, node: int, candidates: Sequence[int] | NDArray[np.integer[Any]], scores: NDArray[np.float64]
+        self,
+        node: int,
+        candidates: Sequence[int] | NDArray[np.integer[Any]],
+        scores: NDArray[np.float64],
+        *,
+        beside: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Write −inf where knowledge forbids a parent set.
+        """Write −inf where a parent set is not allowed.
 
         Args:
             node: index of the child.
             candidates: the possible parents, [k]; required parents outside of them are ignored.
             scores: float64 [2^k], bit `i` of the index stands for `candidates[i]`; changed in place.
+            beside: bool [d], parents in all of these sets, none of them a candidate.
         """
         required, forbidden, limit = self.constraints
+        beside = np.zeros(self.num_variables, bool) if beside is None else beside
         for bit, parent in enumerate(candidates):
             split = scores.reshape(-1, 2, 1 << bit)
             if forbidden[parent, node]:
                 split[:, 1] = -np.inf
             if required[parent, node]:
                 split[:, 0] = -np.inf
+        size = popcount(np.arange(len(scores))) + beside.sum()
         if limit is not None:
-            scores[popcount(np.arange(len(scores))) > limit] = -np.inf
+            scores[size > limit] = -np.inf
+        if self.cell_limit is not None:
+            levels, most = self.cell_limit
+            configurations = np.array([levels[beside].prod()])
+            for parent in candidates:
+                configurations = np.concatenate([configurations, configurations * levels[parent]])
+            scores[(configurations > most[node]) & (size > 1)] = -np.inf
 
     def deltas(self) -> Deltas:
         """Changes of the log score by single edges, for use inside `jit`; see `score.deltas`."""

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
+from gflowdag.score.cell_limit import CellLimit, cell_limit
 from gflowdag.score.local_score import positive
 from gflowdag.score.set_function import SetFunctionScore, row_groups
 
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from gflowdag.data import Dataset
 
 _SMALL = 64  # counts below this read log-gamma ratios from a table
+
+
+NO_CELL_LIMIT = (
+    "Nothing limits the cells of a variable with its parents: large parent sets look good in pure noise, so "
+    "edges may be spurious."
+)
 
 
 class _Counts(NamedTuple):
@@ -34,13 +42,22 @@ class BDeu:
     """Discrete networks under Dirichlet priors, for discrete columns.
 
     Args:
-        ess: equivalent sample size, in rows.
+        ess: equivalent sample size, in rows; of several, each is equally likely and they are averaged out.
+        cells_per_row: a family of three or more variables has at most so many cells for each row that
+            counts; None for no limit, under which tables of independent columns have edges by the dozen.
     """
 
-    ess: float = 1.0
+    ess: float | tuple[float, ...] = (1.0, 4.0, 16.0)
+    cells_per_row: float | None = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ess", positive("ess", self.ess))
+        given: list[object] = np.atleast_1d(np.asarray(self.ess, object)).tolist()
+        if not given:
+            raise ScoreError("ess must be a positive number or several, not an empty list.")
+        first, *others = (positive("ess", size) for size in given)
+        object.__setattr__(self, "ess", (first, *others) if others else first)
+        if self.cells_per_row is not None:
+            object.__setattr__(self, "cells_per_row", positive("cells_per_row", self.cells_per_row))
 
     def bind(self, data: Dataset, /) -> BDeuLikelihood:
         """The score of a table of discrete columns."""
@@ -50,8 +67,12 @@ class BDeu:
 class BDeuLikelihood(SetFunctionScore):
     """Discrete networks under Dirichlet priors with the equivalent sample size spread over all cells.
 
-    `M(S) = Σ_cells lnΓ(count + ess/q) − lnΓ(ess/q)` over the occupied cells of the contingency table of `S`,
-    with `q` its number of cells: only distinct rows are ever counted, so that many levels cost nothing.
+    `M_ess(S) = lnΓ(ess) − lnΓ(N + ess) + Σ_cells lnΓ(count + ess/q) − lnΓ(ess/q)` over the occupied cells of
+    the contingency table of `S`, with `q` its number of cells: only distinct rows are ever counted, so that
+    many levels cost nothing.
+    Several sample sizes are averaged out within the set function, `M(S) = log mean_ess exp M_ess(S)`: each
+    `exp M_ess` is a normalised likelihood of the columns `S` whose sum over one column is that of the others,
+    hence so is their mean, and scores stay equivalent.
     """
 
     def __init__(self, data: Dataset, parameters: BDeu):
@@ -61,41 +82,87 @@ class BDeuLikelihood(SetFunctionScore):
                 name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "continuous"
             ]
             raise ScoreError(
-                f"score 'bde' needs discrete columns, but {continuous} are continuous: discretise them "
+                f"score 'bdeu' needs discrete columns, but {continuous} are continuous: discretise them "
                 "(discretize='quantile'), or use score='bge' where all columns are continuous."
             )
         self.num_variables = data.num_variables
-        self.ess = parameters.ess
+        self.parameters = parameters
+        self.ess = np.atleast_1d(np.asarray(parameters.ess, np.float64))
         self.cardinalities = np.asarray(data.cardinalities, np.float64)
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
         codes = data.values.astype(np.int32)
         self._counts = [_distinct_rows(codes[kept]) for kept in rows]
+        self._log_weights = [_log_weights(self.ess, int(kept.sum())) for kept in rows]
+        self._rows_of_node = rows.sum(axis=1)[self.group_of_node].astype(np.float64)
+
+    def cell_limit(self, required: NDArray[np.bool_]) -> CellLimit | None:
+        if self.parameters.cells_per_row is None:
+            return None
+        rows = self.parameters.cells_per_row * self._rows_of_node
+        return cell_limit(self.cardinalities, rows, required)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        sizes, cells = [f"{size:g}" for size in self.ess], self.parameters.cells_per_row
+        size = sizes[0] if len(sizes) == 1 else "averaged over " + ", ".join(sizes)
+        if cells is None:
+            limit = NO_CELL_LIMIT
+        else:
+            most = "as rows" if cells == 1 else f"as {cells:g} times the rows"
+            limit = f"A variable and its parents, if two or more, have at most as many cells {most}"
+            everywhere = len(set(self._rows_of_node)) == 1
+            limit += f" ({cells * self._rows_of_node[0]:.0f})." if everywhere else " that count for it."
+        return (f"Discrete columns are scored by BDeu, equivalent sample size {size}. {limit}",)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        return () if self.parameters.cells_per_row is not None else (NO_CELL_LIMIT,)
 
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
         codes, counts = self._counts[group]
-        return _log_marginals(
-            codes, counts, self.cardinalities, self.ess, np.ascontiguousarray(subsets, bool)
-        )
+        weights = self._log_weights[group]
+        subsets = np.ascontiguousarray(subsets, bool)
+        return _log_marginals(codes, counts, self.cardinalities, self.ess, weights, subsets)
 
     def extended_log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
         codes, counts = self._counts[group]
         subsets = np.ascontiguousarray(subsets, bool)
-        return _extended_log_marginals(codes, counts, self.cardinalities, self.ess, subsets)
+        weights = self._log_weights[group]
+        return _extended_log_marginals(codes, counts, self.cardinalities, self.ess, weights, subsets)
 
     def all_log_marginals(
         self, group: int, variables: NDArray[np.integer[Any]], progress: Progress = silent
     ) -> NDArray[np.float64]:
         k = len(variables)
-        columns, counts = self._counts[group]
-        codes, cardinalities = columns[variables], self.cardinalities[variables]
         low = max(k - 6, 0)  # the upper bits are split among threads
         out = np.empty((1 << (k - low), 1 << low))
 
         def fill(upper: int) -> None:
-            _all_log_marginals(codes, counts, cardinalities, self.ess, low, upper, out[upper])
+            self.fill_log_marginals(group, variables, low, upper, out[upper])
 
         map_threads(fill, range(len(out)), progress)
         return out.reshape(-1)
+
+    def fill_log_marginals(
+        self,
+        group: int,
+        variables: NDArray[np.integer[Any]],
+        low: int,
+        upper: int,
+        out: NDArray[np.float64],
+    ) -> None:
+        """`M` of all subsets of the first `low` variables, joined to the set `upper` of the others."""
+        columns, counts = self._counts[group]
+        codes, cardinalities = columns[variables], self.cardinalities[variables]
+        weights = self._log_weights[group]
+        _all_log_marginals(codes, counts, cardinalities, self.ess, weights, low, upper, out)
+
+
+def _log_weights(ess: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
+    """Log of the share of each sample size times `Γ(ess) / Γ(N + ess)`, which cancels where there is one."""
+    if len(ess) == 1:
+        return np.zeros(1)
+    return gammaln(ess) - gammaln(num_rows + ess) - np.log(len(ess))
 
 
 def _distinct_rows(codes: NDArray[np.int32]) -> _Counts:
@@ -132,20 +199,39 @@ def _dirichlet(
     cell_of_row: NDArray[np.int64],
     num_cells: int,
     counts: NDArray[np.int64],
-    pseudo_count: float | np.floating[Any],
+    pseudo_counts: NDArray[np.float64],
+    log_weights: NDArray[np.float64],
     totals: NDArray[np.int64],
     small: NDArray[np.float64],
 ) -> float:
-    """`Σ_cells lnΓ(n + a) − lnΓ(a)`; most cells are small, so their terms come from a table."""
+    """`Σ_cells lnΓ(n + a) − lnΓ(a)`, as the log of the weighted sum of its exponential over several `a`.
+
+    Most cells are small, so their terms come from the table `small` [len(pseudo_counts), _SMALL].
+    """
     totals[:num_cells] = 0
     for row in range(counts.shape[0]):
         totals[cell_of_row[row]] += counts[row]
+    total = -math.inf
+    for place in range(pseudo_counts.shape[0]):
+        value = float(log_weights[place]) + _log_rising(
+            totals[:num_cells], pseudo_counts[place], small[place]
+        )
+        larger = max(total, value)
+        total = larger + math.log1p(math.exp(min(total, value) - larger))
+    return total
+
+
+@compiled
+def _log_rising(
+    totals: NDArray[np.int64], pseudo_count: float | np.floating[Any], small: NDArray[np.float64]
+) -> float:
+    """`Σ_n lnΓ(n + a) − lnΓ(a)`."""
     filled = 1
     small[0] = 0.0
     offset = math.lgamma(pseudo_count)
     value = 0.0
-    for cell in range(num_cells):
-        n: np.int64 = totals[cell]
+    n: np.int64
+    for n in totals:
         if n < _SMALL:
             while filled <= n:
                 small[filled] = small[filled - 1] + math.log(pseudo_count + (filled - 1))
@@ -185,7 +271,8 @@ def _log_marginals(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
     cardinalities: NDArray[np.float64],
-    ess: float,
+    ess: NDArray[np.float64],
+    log_weights: NDArray[np.float64],
     subsets: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """`M(S)` of given subsets, bool [m, d] -> [m]."""
@@ -195,11 +282,11 @@ def _log_marginals(
     scratch = np.empty(num_rows, np.int64)
     lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
-    small = np.empty(_SMALL)
+    small = np.empty((ess.shape[0], _SMALL))
     for row in range(subsets.shape[0]):
         num_cells = _cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
         pseudo_count = ess / np.prod(cardinalities[subsets[row]])
-        out[row] = _dirichlet(cells, num_cells, counts, pseudo_count, totals, small)
+        out[row] = _dirichlet(cells, num_cells, counts, pseudo_count, log_weights, totals, small)
     return out
 
 
@@ -208,7 +295,8 @@ def _extended_log_marginals(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
     cardinalities: NDArray[np.float64],
-    ess: float,
+    ess: NDArray[np.float64],
+    log_weights: NDArray[np.float64],
     subsets: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     """`M(S ∪ i)` of given subsets and every variable, bool [m, d] -> [m, d]."""
@@ -219,11 +307,11 @@ def _extended_log_marginals(
     scratch = np.empty(num_rows, np.int64)
     lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
-    small = np.empty(_SMALL)
+    small = np.empty((ess.shape[0], _SMALL))
     for row in range(m):
         num_cells = _cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
         pseudo_count = ess / np.prod(cardinalities[subsets[row]])
-        own = _dirichlet(cells, num_cells, counts, pseudo_count, totals, small)
+        own = _dirichlet(cells, num_cells, counts, pseudo_count, log_weights, totals, small)
         for variable in range(d):
             if subsets[row, variable]:
                 out[row, variable] = own
@@ -231,7 +319,7 @@ def _extended_log_marginals(
             cardinality = cardinalities[variable]
             occupied = _refine(cells, codes[variable], np.int64(cardinality), scratch, lookup)
             out[row, variable] = _dirichlet(
-                scratch, occupied, counts, pseudo_count / cardinality, totals, small
+                scratch, occupied, counts, pseudo_count / cardinality, log_weights, totals, small
             )
     return out
 
@@ -241,7 +329,8 @@ def _all_log_marginals(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
     cardinalities: NDArray[np.float64],
-    ess: float,
+    ess: NDArray[np.float64],
+    log_weights: NDArray[np.float64],
     low: int,
     upper: int,
     out: NDArray[np.float64],
@@ -254,10 +343,11 @@ def _all_log_marginals(
     num_rows = counts.shape[0]
     cells = np.zeros((low + 1, num_rows), np.int64)
     num_cells = np.ones(low + 1, np.int64)
-    pseudo_counts = np.full(low + 1, ess)
+    pseudo_counts = np.empty((low + 1, ess.shape[0]))
+    pseudo_counts[:] = ess
     lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
-    small = np.empty(_SMALL)
+    small = np.empty((ess.shape[0], _SMALL))
     scratch = np.empty(num_rows, np.int64)
     for bit in range(codes.shape[0] - low):
         if (upper >> bit) & 1:
@@ -265,7 +355,7 @@ def _all_log_marginals(
             scratch[:] = cells[low]
             num_cells[low] = _refine(scratch, codes[low + bit], cardinality, cells[low], lookup)
             pseudo_counts[low] /= cardinalities[low + bit]
-    out[0] = _dirichlet(cells[low], num_cells[low], counts, pseudo_counts[low], totals, small)
+    out[0] = _dirichlet(cells[low], num_cells[low], counts, pseudo_counts[low], log_weights, totals, small)
     level_of = np.full(low + 1, low)  # where the cells that bit t has to refine are stored
     for subset in range(1, 1 << low):
         t = 0
@@ -274,5 +364,5 @@ def _all_log_marginals(
         source = level_of[t + 1]
         num_cells[t] = _refine(cells[source], codes[t], np.int64(cardinalities[t]), cells[t], lookup)
         pseudo_counts[t] = pseudo_counts[source] / cardinalities[t]
-        out[subset] = _dirichlet(cells[t], num_cells[t], counts, pseudo_counts[t], totals, small)
+        out[subset] = _dirichlet(cells[t], num_cells[t], counts, pseudo_counts[t], log_weights, totals, small)
         level_of[: t + 1] = t

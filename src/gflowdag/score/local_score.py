@@ -22,6 +22,7 @@ from gflowdag.runtime.progress import Progress, silent
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+    from gflowdag.score.cell_limit import CellLimit
     from gflowdag.score.normal_wishart import NormalWishart
 
 _CHUNK = 1 << 14  # parent sets that `local` is asked for at a time
@@ -91,6 +92,20 @@ class LocalScore(ABC):
     @property
     def score_equivalent(self) -> bool:
         return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user of a fit has to know about this score, in sentences."""
+        return ()
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What speaks against this score as it is set, in sentences; a fit warns of it."""
+        return ()
+
+    def cell_limit(self, required: NDArray[np.bool_], /) -> CellLimit | None:
+        """Limit on the cells of a family where edges are `required`, bool [d, d]; None for no limit."""
+        return None
 
     @property
     def normal_wishart(self) -> NormalWishart | None:

@@ -116,16 +116,13 @@ class OnDemandDeltas(NamedTuple):
 class OnDemandGraphScore:
     """Log score of any directed graph, cyclic ones too: bool [n, d, d] -> float64 [n].
 
-    Knowledge does not enter, but for a cost of each parent in sets that are larger than it allows.
+    Knowledge does not enter, but for a cost of each parent in sets that are larger than the limits allow.
     """
 
     def __init__(self, score: Score, crowding_cost: float) -> None:
-        """`crowding_cost` is what each parent costs in a set of more than `max_parents`."""
+        """`crowding_cost` is what each parent costs in a set that is larger than allowed."""
         d = score.num_variables
-        self._likelihood = score.likelihood
-        count, limit = np.arange(d), score.constraints.max_parents
-        crowded = np.zeros(d, bool) if limit is None else count > limit
-        self._prior = score.prior_log_weights - np.where(crowded, crowding_cost * count, 0.0)
+        self._score, self._crowding_cost = score, crowding_cost
         self._known = KnownValues(d, 1, self._compute)
 
     def __call__(self, graphs: Array, /) -> Array:
@@ -139,5 +136,7 @@ class OnDemandGraphScore:
         return self._known(node, flat).reshape(parents.shape[:-1]).sum(axis=-1)
 
     def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-        values = local_values(self._likelihood, node, parents) + self._prior[parents.sum(axis=1)]
-        return values[:, None]
+        score, size = self._score, parents.sum(axis=1)
+        crowded = ~score.has_room(node, parents)
+        values = local_values(score.likelihood, node, parents) + score.prior_log_weights[size]
+        return (values - np.where(crowded, self._crowding_cost * size, 0.0))[:, None]

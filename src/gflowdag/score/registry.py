@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gflowdag.errors import KnowledgeError, ScoreError
@@ -15,14 +17,20 @@ from gflowdag.score.priors import Prior, make_prior
 if TYPE_CHECKING:
     from gflowdag.data import Dataset, Knowledge
 
-SCORES: dict[str, type[BGe] | type[BDeu]] = {"bge": BGe, "bde": BDeu, "bdeu": BDeu}
+SCORES: dict[str, Callable[..., UnboundScore]] = {
+    "bge": BGe,
+    "bdeu": BDeu,
+    "bde": partial(
+        BDeu, ess=1.0, cells_per_row=None
+    ),  # as in the literature
+}
 
 
 def make_score(
     data: Dataset,
     *,
     score: str | UnboundScore = "auto",
-    prior: str | Prior = "uniform",
+    prior: str | Prior = "fair",
     knowledge: Knowledge | None = None,
     **hyper: Any,
 ) -> Score:
@@ -30,9 +38,10 @@ def make_score(
 
     Args:
         data: validated table; its own knowledge counts where none is given here.
-        score: `"bge"` (continuous), `"bde"` (discrete), `"auto"` for the one that fits the columns, or an
+        score: `"bge"` (continuous), `"bdeu"` (discrete), `"auto"` for the one of them that fits the columns,
+            `"bde"` (BDeu with equivalent sample size 1 and no limit on cells, as in the literature), or an
             object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
-        prior: `"uniform"`, `"erdos-renyi"`, `"edge"`, `"fair"`, or a prior object with its parameters.
+        prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
         **hyper: hyper-parameters of a score that is given by name: those of `BGe` or of `BDeu`.
     """
@@ -87,7 +96,7 @@ def _fitting_score(data: Dataset) -> str:
     if data.is_continuous:
         return "bge"
     if data.is_discrete:
-        return "bde"
+        return "bdeu"
     continuous = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "continuous"]
     raise ScoreError(
         f"No score handles a mix of kinds: {continuous} are continuous, the other columns discrete. "

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
 from gflowdag.data.columns import Column
-from gflowdag.score import BDeu, UnboundScore
+from gflowdag.score import BDeu, LocalScore, UnboundScore
+from gflowdag.score.bdeu import BDeuLikelihood
 from gflowdag.score.bge import log_minors
 from gflowdag.score.known_values import KnownValues
 from gflowdag.score.local_score import local_values
@@ -23,12 +24,14 @@ from gflowdag.search.greedy_equivalence import (
 _LEAST_VARIANCE = np.finfo(np.float64).eps  # left of a standardised column by those that determine it
 
 
-def search(values: np.ndarray, *, discrete: bool, max_parents: int | None, penalty: float) -> np.ndarray:
+def search(
+    values: np.ndarray, *, discrete: BDeu | None, max_parents: int | None, penalty: float
+) -> np.ndarray:
     """The CPDAG that GES finds with the usual scores.
 
     Args:
         values: observations, float64 [n, d]; codes 0 … r−1 where discrete.
-        discrete: BDeu instead of the Gaussian BIC.
+        discrete: this BDeu, of the levels that occur, instead of the Gaussian BIC.
         max_parents: limit on the parents during the search.
         penalty: weight of the BIC's penalty, 1 for the usual ½ log n for each parameter.
 
@@ -36,8 +39,10 @@ def search(values: np.ndarray, *, discrete: bool, max_parents: int | None, penal
         bool [d, d], both entries set for an undirected edge.
     """
     n, d = values.shape
-    if discrete:
-        gains = second_differences(bdeu(values), _sparse_edge_weight(d))
+    if discrete is not None:
+        likelihood = bdeu(values, discrete)
+        function = _each_once(d, lambda sets: likelihood.log_marginals(0, sets))
+        gains = _within(likelihood, second_differences(function, _sparse_edge_weight(d)))
     else:
         gains = second_differences(gaussian_log_likelihood(values), -0.5 * penalty * np.log(n))
     return greedy_equivalence_search(gains, d, max_parents=max_parents)
@@ -69,7 +74,24 @@ def search_by(
     def compute(node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         return (local_values(local, node, parents) + prior_log_weights[parents.sum(axis=1)])[:, None]
 
-    return greedy_equivalence_search(_local_gains(KnownValues(d, 1, compute)), d, max_parents=max_parents)
+    gains = _within(local, _local_gains(KnownValues(d, 1, compute)))
+    return greedy_equivalence_search(gains, d, max_parents=max_parents)
+
+
+def _within(score: LocalScore, gains: EdgeGains) -> EdgeGains:
+    """Gains of −∞ where the limit of a score on the cells of a family does not allow the edge."""
+    limit = score.cell_limit(np.zeros((score.num_variables, score.num_variables), bool))
+    if limit is None:
+        return gains
+
+    def limited(
+        sources: NDArray[np.int64], targets: NDArray[np.int64], given: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        larger = given.copy()
+        larger[np.arange(len(given)), sources] = True
+        return np.where(limit.allows(targets, larger), gains(sources, targets, given), -np.inf)
+
+    return limited
 
 
 def _local_gains(local: KnownValues) -> EdgeGains:
@@ -98,19 +120,13 @@ def gaussian_log_likelihood(values: np.ndarray) -> SetFunction:
     return _each_once(d, lambda sets: -0.5 * n * log_minors(correlations, sets, _LEAST_VARIANCE))
 
 
-def bdeu(values: np.ndarray) -> SetFunction:
-    """BDeu with equivalent sample size 1 of the levels that occur.
-
-    Args:
-        values: codes, float64 [n, d].
-    """
-    d = values.shape[1]
+def bdeu(values: np.ndarray, score: BDeu) -> BDeuLikelihood:
+    """BDeu of the levels that occur in a table of codes, float64 [n, d]."""
     columns, codes = [], np.empty_like(values, order="C")
-    for j in range(d):
+    for j in range(values.shape[1]):
         levels, codes[:, j] = np.unique(values[:, j], return_inverse=True)
         columns.append(Column(str(j), "discrete", levels=tuple(levels.tolist())))
-    likelihood = BDeu().bind(Dataset(tuple(columns), codes))
-    return _each_once(d, lambda sets: likelihood.log_marginals(0, sets))
+    return score.bind(Dataset(tuple(columns), codes))
 
 
 def _each_once(d: int, function: SetFunction) -> SetFunction:

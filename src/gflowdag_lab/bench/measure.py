@@ -14,12 +14,13 @@ from gflowdag.data import Dataset
 from gflowdag.estimators import estimator_class
 from gflowdag.posterior import Posterior
 from gflowdag.runtime import double_precision
-from gflowdag.score import Score, make_score
+from gflowdag.score import Score
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.ladders import GROWTH, method_of, rungs
 from gflowdag_lab.bench.samplers import SAMPLERS
 from gflowdag_lab.bench.stored_rows import Row
 from gflowdag_lab.bench.tasks import Task
+from gflowdag_lab.model import PRIOR, paper_score
 from gflowdag_lab.paper.problems import linear_gaussian
 
 GOALS = (0.05, 0.02)  # largest error of an edge probability
@@ -36,7 +37,7 @@ def time_to_quality(task: Task, references: Path) -> Iterator[Row]:
     `task.cap` seconds.
     """
     problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
-    truth = exact.reference(make_score(problem.data).dense_table(), references).edge_probabilities
+    truth = exact.reference(paper_score(problem.data).dense_table(), references).edge_probabilities
     climbed: list[Row] = []
     for settings in rungs(task.subject):
         posterior, spent = _fit(task, problem.data, settings)
@@ -68,8 +69,8 @@ def sampling(task: Task, references: Path) -> Iterator[Row]:
 def exact_engine(task: Task, references: Path) -> Iterator[Row]:
     """Seconds from a score table to the exact posterior, and of the table."""
     problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
-    small = make_score(linear_gaussian(3, 10, 0, standardize=True).data).dense_table()  # compiles
-    table, table_seconds = _timed(make_score(problem.data).dense_table)
+    small = paper_score(linear_gaussian(3, 10, 0, standardize=True).data).dense_table()  # compiles
+    table, table_seconds = _timed(paper_score(problem.data).dense_table)
     if task.subject == "sumu":
         from sumu import aps  # pyright: ignore[reportMissingImports]
 
@@ -128,7 +129,7 @@ def _next_work(works: list[float]) -> float:
 
 
 def _fit(task: Task, data: Any, settings: dict[str, Any]) -> tuple[Posterior, Spent]:
-    estimator = estimator_class(method_of(task.subject))(random_state=task.seed, **settings)
+    estimator = estimator_class(method_of(task.subject))(prior=PRIOR, random_state=task.seed, **settings)
     before = compilation_seconds()
     fitted, seconds = _timed(estimator.fit, data)
     compilation = compilation_seconds() - before
@@ -138,7 +139,7 @@ def _fit(task: Task, data: Any, settings: dict[str, Any]) -> tuple[Posterior, Sp
 @double_precision
 def _dags_per_second(task: Task) -> float:
     problem = linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True)
-    draw = SAMPLERS[task.subject](make_score(problem.data), task.seed)
+    draw = SAMPLERS[task.subject](paper_score(problem.data), task.seed)
     draw()  # compiles
     return units_per_s(draw)
 
@@ -146,8 +147,8 @@ def _dags_per_second(task: Task) -> float:
 def _score(task: Task) -> Score:
     if task.subject == "bdeu":
         frame = simulate.discrete(task.num_variables, task.num_rows, random_state=task.seed).frame
-        return make_score(Dataset.from_frame(frame))
-    return make_score(linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True).data)
+        return paper_score(Dataset.from_frame(frame))
+    return paper_score(linear_gaussian(task.num_variables, task.num_rows, task.seed, standardize=True).data)
 
 
 def _plain_bge(d: int) -> Callable[[int, np.ndarray], np.ndarray]:

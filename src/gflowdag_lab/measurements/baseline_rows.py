@@ -14,8 +14,8 @@ import pandas as pd
 from gflowdag import metrics
 from gflowdag.estimators import StructureLearner
 from gflowdag.exact import reference
-from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 from gflowdag_lab.paper.judge import misaligned
 
@@ -65,7 +65,7 @@ def row(
         "seconds": measures["seconds"],
     }
     if problem.data.num_variables <= QUICK_EXACT or options.extra.get("exact") == "yes":
-        table = make_score(problem.data, prior=learner.prior).dense_table()
+        table = paper_score(problem.data, prior=learner.prior).dense_table()
         error = np.abs(
             reference(table, options.references).edge_probabilities
             - posterior.edge_probabilities().to_numpy()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gflowdag.runtime import strict_json, write_json
+from gflowdag_lab.model import PRIOR
 
 SIZES = (20, 11, 5, 50)  # most telling first
 SHARES = (0.05, 0.15)  # of the default length
@@ -50,7 +51,7 @@ def fit(method: str, num_variables: int, share: float) -> dict[str, float]:
         name: max(2, round(share * (defaults[name] or ITERATIONS[method]))) for name in LENGTHS[method]
     }
     alone = {name: value for name, value in IN_THIS_PROCESS.items() if name in defaults}
-    estimator = kind(random_state=0).set_params(**lengths, **alone)
+    estimator = kind(prior=PRIOR, random_state=0).set_params(**lengths, **alone)
     before, started = _peak(), _processor_seconds()
     estimator.fit(frame)
     return {"seconds": _processor_seconds() - started, "mebibytes": _peak() - before}

@@ -17,8 +17,9 @@ from gflowdag.estimators import PRESETS, DAGGFlowNet
 from gflowdag.exact import Reference, reference
 from gflowdag.gflownet import EdgeLearner, EdgeSpace, Policy
 from gflowdag.posterior import Posterior
-from gflowdag.score import Score, make_score
+from gflowdag.score import Score
 from gflowdag_lab.measurements.harness import Options, Row
+from gflowdag_lab.model import PRIOR, paper_score
 from gflowdag_lab.paper import problems
 
 
@@ -60,7 +61,7 @@ def scalings(options: Options) -> list[bool]:
 
 def posterior_of(score: Score, space: EdgeSpace, policy: Policy, options: Options) -> Posterior:
     """What the estimator makes of a policy."""
-    estimator = DAGGFlowNet(num_weighted=1000 if options.quick else 10_000)
+    estimator = DAGGFlowNet(prior=PRIOR, num_weighted=1000 if options.quick else 10_000)
     return estimator.posterior_of(score, 0, space, policy, jax.random.key(1), iterations=0)
 
 
@@ -85,6 +86,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     """Fit one problem, sample 10,000 graphs, compare with the exact posterior."""
     batch = options.extra.get("batch")
     estimator = DAGGFlowNet(
+        prior=PRIOR,
         preset=options.extra.get("preset", "fast"),
         batch_size=int(batch) if batch else None,
         num_guides=num_guides(options),
@@ -95,7 +97,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     started = time.perf_counter()
     posterior = estimator.fit(problem.data).posterior_
     seconds = time.perf_counter() - started
-    score = make_score(problem.data)
+    score = paper_score(problem.data)
     exact = reference(score.dense_table(), options.references)
     details = posterior.diagnostics()
     row: Row = {

@@ -14,6 +14,7 @@ import numpy as np
 from gflowdag import __version__
 from gflowdag.data import Dataset
 from gflowdag.posterior import Posterior, device_name
+from gflowdag_lab.model import score_name
 from gflowdag_lab.paper.methods import METHODS, make_estimator, settings
 from gflowdag_lab.paper.problems import Spec, as_json, load
 from gflowdag_lab.paper.study import Task
@@ -56,7 +57,8 @@ def fit(
 ) -> dict[str, Any]:
     """Fit, save the posterior under `folder/posteriors`, and say how it went."""
     data = load(Spec(**problem)).data
-    posterior = make_estimator(method, options, seed).fit(data).posterior_
+    estimator = make_estimator(method, options, seed).set_params(score=score_name(data))
+    posterior = estimator.fit(data).posterior_
     return keep(posterior, folder, problem=problem, method=method, options=options, seed=seed, data=data)
 
 

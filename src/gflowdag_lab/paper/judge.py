@@ -9,7 +9,7 @@ import pandas as pd
 
 from gflowdag import metrics
 from gflowdag.posterior import Posterior, reordered
-from gflowdag.score import make_score
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper.problems import Problem
 
 NUM_BOOTSTRAPS = 1000
@@ -109,8 +109,8 @@ def log_joint_of_graphs(problem: Problem, graphs: np.ndarray) -> np.ndarray:
     """`log P(G, D, D')` of each graph, bool [n, d, d] to float64 [n]."""
     data = problem.data
     assert problem.held_out is not None
-    score = make_score(data)
-    score_all = make_score(data.concatenate(data.like(problem.held_out)))
+    score = paper_score(data)
+    score_all = paper_score(data.concatenate(data.like(problem.held_out)))
     return metrics.held_out(score, score_all, graphs, log_evidence=0.0)
 
 
@@ -147,7 +147,7 @@ def exact_by_enumeration(problem: Problem) -> Posterior:
     from gflowdag.graph import all_dags
 
     graphs = all_dags(problem.data.num_variables)
-    log_scores = make_score(problem.data).log_score(graphs)
+    log_scores = paper_score(problem.data).log_score(graphs)
     listed = Posterior(graphs, problem.data.names, "exact", log_weights=log_scores, log_scores=log_scores)
     return replace(  # summed once, since these are asked for again and again
         listed,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators import StructureLearner, estimator_class, preset_for
 from gflowdag.runtime import instead
+from gflowdag_lab.model import PRIOR
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_BUDGETS: Mapping[int, float] = MappingProxyType({})
@@ -236,14 +237,14 @@ def _numbers(version: str) -> list[int]:
 
 
 def make_estimator(name: str, options: Mapping[str, Any], seed: int) -> StructureLearner:
-    """The estimator of a row."""
+    """The estimator of a row, under the paper's structure prior."""
     path = METHODS[name].estimator
     if ":" in path:
         module, class_name = path.split(":")
         kind = getattr(importlib.import_module(module), class_name)
     else:
         kind = estimator_class(path)
-    return kind(random_state=seed, **options)
+    return kind(prior=PRIOR, random_state=seed, **options)
 
 
 def require_methods(names: list[str]) -> None:

@@ -21,6 +21,7 @@ import jax
 from gflowdag import __version__
 from gflowdag.estimators import DAGGFlowNet, StructureLearner, train_together
 from gflowdag.runtime import Progress, double_precision, silent
+from gflowdag_lab.model import score_name
 from gflowdag_lab.paper.fits import keep
 from gflowdag_lab.paper.methods import make_estimator
 from gflowdag_lab.paper.problems import Spec, load
@@ -97,7 +98,7 @@ def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
     started = time.perf_counter()
     tables = [load(Spec(**task.arguments["problem"])).data for task, _ in fits]
     folder = _checkpoints(fits)
-    estimator = _estimator(fits[0].task)
+    estimator = _estimator(fits[0].task).set_params(score=score_name(tables[0]))
     assert isinstance(estimator, DAGGFlowNet)
     trained = train_together(estimator, tables, progress, folder)
     share = (time.perf_counter() - started) / len(fits)

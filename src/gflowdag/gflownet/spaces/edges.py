@@ -17,6 +17,7 @@ from gflowdag.gflownet.spaces import NEVER, Decision
 from gflowdag.graph import incremental
 from gflowdag.graph.incremental import EdgeState
 from gflowdag.score.base import Score
+from gflowdag.score.room import Room, make_room
 
 MAX_MEMORY = 8 * 2**30  # bytes that the trajectories of one iteration may take on a device
 
@@ -49,7 +50,7 @@ class EdgeSpace(NamedTuple):
     deltas: Any  # `score.deltas.Deltas`
     required: Array  # bool [d, d], edges of the start state
     forbidden: Array  # bool [d, d]
-    max_parents: Array  # int32 []
+    room: Room  # limits on parent sets
     exponent: Array  # float32 [], of the reward in what policies see: 1 for the posterior; see `tempered`
 
     @property
@@ -90,9 +91,8 @@ class EdgeSpace(NamedTuple):
         return state.graph.num_edges
 
     def legal_edges(self, graph: EdgeState) -> Array:
-        """Edges that close no cycle and that knowledge allows, bool [d, d]."""
-        room = graph.adjacency.sum(axis=0) < self.max_parents
-        return incremental.legal_edges(graph) & ~self.forbidden & room
+        """Edges that close no cycle and that knowledge and limits allow, bool [d, d]."""
+        return incremental.legal_edges(graph) & ~self.forbidden & self.room.one_more(graph.adjacency)
 
     def legal(self, state: DAGState) -> Array:
         """The legal edges, and always stop."""
@@ -135,13 +135,12 @@ class EdgeSpace(NamedTuple):
 
 def edge_space(score: Score) -> EdgeSpace:
     """The state space of a score with its knowledge."""
-    required, forbidden, limit = score.constraints
-    d = score.num_variables
+    required, forbidden, _ = score.constraints
     return EdgeSpace(
         jax.tree.map(jnp.asarray, score.deltas()),
         jnp.asarray(required, bool),
         jnp.asarray(forbidden, bool),
-        jnp.asarray(d if limit is None else limit, jnp.int32),
+        make_room(score),
         jnp.ones((), jnp.float32),
     )
 

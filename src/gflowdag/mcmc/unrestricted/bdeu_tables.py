@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.mcmc.unrestricted.tables import CachedTables
-from gflowdag.score.bdeu import BDeuLikelihood, _all_log_marginals
+from gflowdag.score.bdeu import BDeuLikelihood
 
 
 class BDeuTables(CachedTables):
@@ -15,9 +15,9 @@ class BDeuTables(CachedTables):
     def blocks(self, node: int, beside: NDArray[np.bool_]) -> NDArray[np.float64]:
         likelihood = self._score.likelihood
         assert isinstance(likelihood, BDeuLikelihood)
-        codes, counts = likelihood._counts[int(likelihood.group_of_node[node])]
+        group = int(likelihood.group_of_node[node])
         core = self._pools.core[node, : self._pools.core_sizes[node]].astype(np.int64)
-        num_core = np.bitwise_count(np.arange(1 << len(core), dtype=np.uint32))
+        num_core = np.bitwise_count(np.arange(1 << len(core), dtype=np.uint32)).astype(np.int64)
         limit = self._score.constraints.max_parents
         prior = self._score.prior_log_weights
         out = np.full((len(beside), 1 << len(core)), -np.inf)
@@ -29,12 +29,7 @@ class BDeuTables(CachedTables):
             variables = np.concatenate([core, np.flatnonzero(others), [node]])
             for with_node in range(2):
                 upper = (1 << size) - 1 | with_node << size
-                _all_log_marginals(
-                    codes[variables], counts, likelihood.cardinalities[variables], likelihood.ess,
-                    len(core), upper, marginals[with_node],
-                )  # fmt: skip
-            num_parents = size + num_core.astype(np.int64)
-            known = num_parents < len(prior) if limit is None else num_parents <= limit
-            scores = marginals[1] - marginals[0] + prior[np.minimum(num_parents, len(prior) - 1)]
-            out[row, known] = scores[known]
+                likelihood.fill_log_marginals(group, variables, len(core), upper, marginals[with_node])
+            out[row] = marginals[1] - marginals[0] + prior[np.minimum(size + num_core, len(prior) - 1)]
+            self._score.forbid(node, core, out[row], beside=others)
         return out

@@ -14,9 +14,9 @@ import numpy as np
 from gflowdag.baselines import bcd_nets
 from gflowdag.estimators import bcd_posterior
 from gflowdag.runtime import double_precision
-from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.measurements.recovery import medians, recovery_row
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 
@@ -54,7 +54,7 @@ def _fit(tables: list[problems.Problem], equal_variances: bool, options: Options
         num_steps=int(options.extra.get("bcd_steps", 20 if options.quick else 20_000)),
         batch_size=int(options.extra.get("bcd_batch", 4 if options.quick else 16)),
     )
-    scores = [make_score(problem.data) for problem in tables]
+    scores = [paper_score(problem.data) for problem in tables]
     d = scores[0].num_variables
     data = [bcd_nets.moments(problem.data.values) for problem in tables]
     batch = jax.device_put(jax.tree.map(lambda *leaves: np.stack(leaves), *data))

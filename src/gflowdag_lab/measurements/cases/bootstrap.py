@@ -11,6 +11,7 @@ from gflowdag.estimators import BootstrapGES, BootstrapPC
 from gflowdag.search import ges
 from gflowdag_lab.measurements import baseline_rows
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.model import PRIOR
 from gflowdag_lab.paper import problems
 
 
@@ -22,7 +23,9 @@ def _number(options: Options) -> int:
 def bootstrap_ges_twenty(options: Options) -> Iterator[Row]:
     """Bootstrap GES: ER2, d = 20, N = 100, five networks, raw and standardised."""
     number = _number(options)
-    return baseline_rows.twenty(lambda seed: BootstrapGES(num_bootstraps=number, random_state=seed), options)
+    return baseline_rows.twenty(
+        lambda seed: BootstrapGES(prior=PRIOR, num_bootstraps=number, random_state=seed), options
+    )
 
 
 @case
@@ -32,7 +35,7 @@ def bootstrap_ges_fifty(options: Options) -> Iterator[Row]:
     rows = []
     for seed in range(2 if options.quick else 5):
         problem = problems.linear_gaussian(12 if options.quick else 50, 100, seed, standardize=True)
-        learner = BootstrapGES(num_bootstraps=number, random_state=options.seed)
+        learner = BootstrapGES(prior=PRIOR, num_bootstraps=number, random_state=options.seed)
         rows.append(baseline_rows.row(problem, problem.truth, learner, options))
         yield rows[-1]
     measures = ("edges", "expected_shd", "auroc", "seconds")
@@ -48,7 +51,7 @@ def ges_speed(options: Options) -> Iterator[Row]:
             values = problems.linear_gaussian(d, 100, seed, standardize=True).data.values
             rows = np.random.default_rng(options.seed).integers(len(values), size=len(values))
             started = time.perf_counter()
-            found = ges.search(values[rows], discrete=False, max_parents=None, penalty=1.0)
+            found = ges.search(values[rows], discrete=None, max_parents=None, penalty=1.0)
             seconds.append(time.perf_counter() - started)
             edges.append(int(np.triu(found | found.T).sum()))
         yield {
@@ -63,18 +66,24 @@ def ges_speed(options: Options) -> Iterator[Row]:
 def bootstrap_ges_sachs(options: Options) -> Iterator[Row]:
     """Bootstrap GES on continuous Sachs, in both alignments."""
     number = _number(options)
-    return baseline_rows.sachs(lambda seed: BootstrapGES(num_bootstraps=number, random_state=seed), options)
+    return baseline_rows.sachs(
+        lambda seed: BootstrapGES(prior=PRIOR, num_bootstraps=number, random_state=seed), options
+    )
 
 
 @case
 def bootstrap_pc_twenty(options: Options) -> Iterator[Row]:
     """Bootstrap PC: ER2, d = 20, N = 100, five networks, raw and standardised."""
     number = _number(options)
-    return baseline_rows.twenty(lambda seed: BootstrapPC(num_bootstraps=number, random_state=seed), options)
+    return baseline_rows.twenty(
+        lambda seed: BootstrapPC(prior=PRIOR, num_bootstraps=number, random_state=seed), options
+    )
 
 
 @case
 def bootstrap_pc_sachs(options: Options) -> Iterator[Row]:
     """Bootstrap PC on continuous Sachs, in both alignments."""
     number = _number(options)
-    return baseline_rows.sachs(lambda seed: BootstrapPC(num_bootstraps=number, random_state=seed), options)
+    return baseline_rows.sachs(
+        lambda seed: BootstrapPC(prior=PRIOR, num_bootstraps=number, random_state=seed), options
+    )

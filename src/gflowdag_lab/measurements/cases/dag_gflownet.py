@@ -34,9 +34,10 @@ from gflowdag.gflownet import (
     train,
 )
 from gflowdag.graph import all_dags, markov_blanket_features, path_features
-from gflowdag.score import Score, make_score
+from gflowdag.score import Score
 from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 FEATURES = {
@@ -130,7 +131,7 @@ def _five(options: Options) -> Iterator[Row]:
 def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
     """One network: its divergence, and the exact and believed probabilities of all its features."""
     graphs = all_dags(5)
-    score = make_score(problems.linear_gaussian(5, 100, network, standardize=standardize).data)
+    score = paper_score(problems.linear_gaussian(5, 100, network, standardize=standardize).data)
     space, log_scores = edge_space(score), score.log_score(graphs)
     trained = train(
         edge_rows.learner(score, options),
@@ -191,7 +192,7 @@ def _pooled(rows: list[Row]) -> Row:
 
 def _curve(options: Options) -> Iterator[Row]:
     network = int(options.extra.get("network", 0))
-    score = make_score(problems.linear_gaussian(5, 100, network, standardize=True).data)
+    score = paper_score(problems.linear_gaussian(5, 100, network, standardize=True).data)
     space, graphs = edge_space(score), all_dags(5)
     log_scores = score.log_score(graphs)
     off_diagonal = ~np.eye(5, dtype=bool)
@@ -244,7 +245,7 @@ def _curve(options: Options) -> Iterator[Row]:
 
 def _objectives(options: Options) -> Iterator[Row]:
     standardize = options.extra.get("data") != "raw"
-    score = make_score(problems.linear_gaussian(5, 100, 0, standardize=standardize).data)
+    score = paper_score(problems.linear_gaussian(5, 100, 0, standardize=standardize).data)
     space, graphs = edge_space(score), all_dags(5)
     log_scores = score.log_score(graphs)
     settings: list[dict[str, Any]] = [
@@ -278,7 +279,7 @@ def _objectives(options: Options) -> Iterator[Row]:
 
 def _collapse(options: Options) -> Iterator[Row]:
     problem = problems.sachs_interventional(options.data)
-    score = make_score(problem.data)
+    score = paper_score(problem.data)
     space = edge_space(score)
     exact = reference(score.dense_table(), options.references)
     hasty = {"exploration": 0.0, "tempering": Tempering(spread=2.0, rate=0.03)}

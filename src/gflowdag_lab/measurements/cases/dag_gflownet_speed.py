@@ -25,9 +25,9 @@ from gflowdag.gflownet import (
 )
 from gflowdag.gflownet import Options as Optimisation
 from gflowdag.runtime import double_precision
-from gflowdag.score import make_score
 from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 
@@ -48,7 +48,7 @@ def dag_gflownet_sampling(options: Options) -> Iterator[Row]:
 @double_precision
 def _cost(d: int, options: Options) -> Row:
     """Speeds after a short training, so that the graphs have the size of the posterior's."""
-    score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
+    score = paper_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
     space = edge_space(score)
     batch = int(options.extra.get("batch", 128 if d <= 20 else 32))
     learner = EdgeLearner(space, batch_size=batch, width=default_width(d))
@@ -75,7 +75,7 @@ def _sampling(d: int, options: Options) -> Iterator[Row]:
 
     With `lanes`, once for each number of trajectories side by side, and five graphs a lane.
     """
-    score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
+    score = paper_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
     estimator = DAGGFlowNet(preset="fast" if d <= 12 else "chains", num_chains=4 if options.quick else 128)
     preset = estimator.training_preset(d)
     learner = estimator.make_learner(score, preset, options.seed)

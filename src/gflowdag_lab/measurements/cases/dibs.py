@@ -14,9 +14,9 @@ import numpy as np
 from gflowdag.baselines import dibs
 from gflowdag.estimators import dibs_posterior, dibs_target
 from gflowdag.runtime import double_precision
-from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.measurements.recovery import medians, recovery_row
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 
@@ -50,7 +50,7 @@ def _fit(tables: list[problems.Problem], options: Options) -> list[Row]:
         num_particles=int(options.extra.get("particles", 4 if options.quick else 100)),
         num_steps=int(options.extra.get("steps", 20 if options.quick else 3000)),
     )
-    scores = [make_score(problem.data) for problem in tables]
+    scores = [paper_score(problem.data) for problem in tables]
     targets = jax.tree.map(lambda *leaves: np.stack(leaves), *[dibs_target(score) for score in scores])
     keys = jax.random.split(jax.random.key(options.seed), len(tables))
     started = time.perf_counter()

@@ -13,8 +13,8 @@ import numpy as np
 from gflowdag import exact
 from gflowdag.graph import popcount
 from gflowdag.runtime import num_cores, silent
-from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ def exact_posterior(options: Options) -> Iterator[Row]:
     for d in (8, 11) if options.quick else (11, 14, 16, 18, 20):
         for standardize in (True, False):
             problem = problems.linear_gaussian(d, 100, options.seed, standardize=standardize)
-            table, table_seconds = _timed(make_score(problem.data).dense_table)
+            table, table_seconds = _timed(paper_score(problem.data).dense_table)
             answer, posterior_seconds = _timed(exact.posterior, table)
             rng = np.random.default_rng(options.seed)
             _, sample_seconds = _timed(exact.sample, table, 1000, rng, exact=answer)
@@ -50,7 +50,7 @@ def exact_stages(options: Options) -> Iterator[Row]:
     """Where the time of the exact posterior goes."""
     _warm_up()
     for d in (11,) if options.quick else (16, 20):
-        table = make_score(
+        table = paper_score(
             problems.linear_gaussian(d, 100, options.seed, standardize=True).data
         ).dense_table()
         for threads in sorted({1, num_cores()}):

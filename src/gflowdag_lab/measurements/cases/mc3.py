@@ -15,9 +15,9 @@ from gflowdag.estimators import MC3
 from gflowdag.graph import compress, parent_masks, transitive_closure
 from gflowdag.mcmc import limits_from_constraints, make_changes, structure
 from gflowdag.runtime import double_precision
-from gflowdag.score import make_score
 from gflowdag_lab.measurements import baseline_rows
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.model import PRIOR, paper_score
 from gflowdag_lab.paper import problems
 
 
@@ -26,7 +26,7 @@ def mc3_speed(options: Options) -> Iterator[Row]:
     """Steps per second at d = 20 on one table: one plain NumPy chain, then growing numbers of ours."""
     d = 6 if options.quick else 20
     problem = problems.linear_gaussian(d, 100, options.seed, standardize=True)
-    plain = _plain_speed(make_score(problem.data).unconstrained_table(), 50 if options.quick else 2000)
+    plain = _plain_speed(paper_score(problem.data).unconstrained_table(), 50 if options.quick else 2000)
     yield {"problem": problem.name, "implementation": "plain NumPy", "chains": 1, "steps_per_s": plain}
     for chains in (64,) if options.quick else (64, 256, 1024, 4096):
         speed = _our_speed(problem, chains, 100 if options.quick else 2_000_000 // chains)
@@ -56,13 +56,18 @@ def _learner(options: Options) -> baseline_rows.Learner:
     chains = int(options.extra.get("chains", 32 if options.quick else 256))
     thinning = max(steps // 200, 1)
     return lambda seed: MC3(
-        num_chains=chains, burn_in=steps, num_steps=steps, thinning=thinning, random_state=seed
+        prior=PRIOR,
+        num_chains=chains,
+        burn_in=steps,
+        num_steps=steps,
+        thinning=thinning,
+        random_state=seed,
     )
 
 
 @double_precision
 def _our_speed(problem: problems.Problem, chains: int, steps: int) -> float:
-    score = make_score(problem.data)
+    score = paper_score(problem.data)
     changes, limits = make_changes(score.deltas()), limits_from_constraints(*score.constraints)
     thinning, seconds = max(steps // 20, 1), []
     for _ in range(2):  # the first run compiles

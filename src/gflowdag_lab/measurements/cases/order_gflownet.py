@@ -23,9 +23,10 @@ from gflowdag.estimators import OrderGFlowNet, OrderMCMC, order_space
 from gflowdag.exact import reference
 from gflowdag.gflownet import OrderLearner, OrderSpace, sample, train
 from gflowdag.orders import order_problem
-from gflowdag.score import Score, make_score
+from gflowdag.score import Score
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
 from gflowdag_lab.measurements.order_rows import peak_memory, setting
+from gflowdag_lab.model import PRIOR, paper_score
 from gflowdag_lab.paper import problems
 
 
@@ -79,8 +80,10 @@ def order_mcmc_exact(options: Options) -> Iterator[Row]:
     if not options.quick:
         cases += [problems.linear_gaussian(20, 100, 0, standardize=s) for s in (True, False)]
     for problem in cases:
-        exact = _exact(make_score(problem.data), options)
-        estimator = OrderMCMC(iterations=60 if options.quick else 1000, random_state=options.seed)
+        exact = _exact(paper_score(problem.data), options)
+        estimator = OrderMCMC(
+            prior=PRIOR, iterations=60 if options.quick else 1000, random_state=options.seed
+        )
         started = time.perf_counter()
         posterior = estimator.fit(problem.data).posterior_
         measures = posterior.diagnostics()
@@ -107,16 +110,20 @@ def order_gflownet_gadget(options: Options) -> Iterator[Row]:
     sizes = (6,) if options.quick else (11, 20)
     for d in [int(options.extra["variables"])] if "variables" in options.extra else sizes:
         problem = problems.linear_gaussian(d, 100, 0, standardize=True)
-        exact = _exact(make_score(problem.data), options)
+        exact = _exact(paper_score(problem.data), options)
         for iterations in (10,) if options.quick else (10, 100, 1000):
-            estimator = OrderGFlowNet(iterations=iterations, random_state=options.seed)
+            estimator = OrderGFlowNet(prior=PRIOR, iterations=iterations, random_state=options.seed)
             yield {"iterations": iterations, **_timed(estimator, problem, exact)}
         steps_and_candidates = [(100, 5)] if options.quick else [(1000, 10), (4000, 10), (16_000, 10)]
         if d > 11:
             steps_and_candidates += [(4000, 14), (16_000, 14)]
         for steps, candidates in steps_and_candidates:
             estimator = Gadget(
-                num_steps=steps, burn_in=steps // 2, num_candidates=candidates, random_state=options.seed
+                prior=PRIOR,
+                num_steps=steps,
+                burn_in=steps // 2,
+                num_candidates=candidates,
+                random_state=options.seed,
             )
             yield {"iterations": steps, "candidates": candidates, **_timed(estimator, problem, exact)}
 
@@ -141,9 +148,10 @@ def _error(edge_probabilities: np.ndarray, exact: Any) -> float:
 
 
 def _against_exact(problem: problems.Problem, options: Options, *, iterations: int) -> Row:
-    exact = _exact(make_score(problem.data), options)
+    exact = _exact(paper_score(problem.data), options)
     budget = options.extra.get("budget")
     estimator = OrderGFlowNet(
+        prior=PRIOR,
         iterations=None if budget else setting(options, "iterations", iterations, 30),
         budget=float(budget) if budget else None,
         batch_size=setting(options, "batch", 256, 64),
@@ -173,7 +181,7 @@ def _against_exact(problem: problems.Problem, options: Options, *, iterations: i
 
 def _rates(options: Options) -> Iterator[Row]:
     for d in (6,) if options.quick else (20,):
-        score = make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
+        score = paper_score(problems.linear_gaussian(d, 100, 0, standardize=True).data)
         space = order_space(score, order_problem(score, seed=0))
         on_cpu = jax.default_backend() == "cpu"
         for batch in (32,) if options.quick else (64, 256, 1024) if on_cpu else (256, 1024, 4096, 16384):

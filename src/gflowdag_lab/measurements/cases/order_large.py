@@ -41,9 +41,9 @@ from gflowdag.orders import (
 )
 from gflowdag.posterior import importance_summary
 from gflowdag.runtime import write_npz
-from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
 from gflowdag_lab.measurements.order_rows import peak_memory, setting
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 _MAX_RECORDS = 150  # of each chain, for the diagnostics and for teaching
@@ -75,7 +75,7 @@ class Reference(NamedTuple):
 
 def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
     prior = options.extra.get("prior", "uniform")
-    score = make_score(problem.data, prior=prior)
+    score = paper_score(problem.data, prior=prior)
     d = score.num_variables
     orders = order_problem(score, num_candidates=setting(options, "candidates", 14, 5), seed=options.seed)
     reference, row = _reference(orders, options)

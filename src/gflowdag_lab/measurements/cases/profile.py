@@ -27,11 +27,12 @@ from gflowdag.gflownet import (
 )
 from gflowdag.graph import erdos_renyi
 from gflowdag.orders import order_problem
-from gflowdag.score import Score, make_score
+from gflowdag.score import Score
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.measure import units_per_s
 from gflowdag_lab.bench.samplers import SAMPLERS, Draw, num_drawn
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
 _GRADIENT = 3  # passes of a network: forwards, and backwards to the inputs and to the weights
@@ -54,7 +55,7 @@ def _profile(options: Options) -> Iterator[Row]:
         d, batch = (4, 16) if options.quick else (loop.variables, loop.batch)
         begun, compiled = time.perf_counter(), compilation_seconds()
         row = loop.measure(
-            make_score(problems.linear_gaussian(d, 100, 0, standardize=True).data), batch, seconds
+            paper_score(problems.linear_gaussian(d, 100, 0, standardize=True).data), batch, seconds
         )
         if "gflops" in row:
             row["share_of_large_product"] = row["gflops"] / machine["gflops"]
