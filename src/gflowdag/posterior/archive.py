@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
 from gflowdag.posterior.model_fit import ModelFit
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.files import read_npz, write_npz
+from gflowdag.runtime.files import is_object, read_npz, write_npz
 from gflowdag.runtime.messages import CONTROL_CHARACTER
 from gflowdag.runtime.strict_json import dumps, read_number
 
@@ -160,7 +160,7 @@ def _are_dags(graphs: np.ndarray) -> bool:
 
 
 def _check_meta(path: Path, meta: Any) -> None:
-    if not isinstance(meta, dict) or not isinstance(meta.get("diagnostics"), dict):
+    if not is_object(meta) or not is_object(meta.get("diagnostics")):
         raise FileFormatError(f"{path}: 'meta' does not describe a posterior")
     if (schema := meta.get("schema")) not in (VERSION_0_2, SCHEMA):
         raise FileFormatError(
@@ -173,7 +173,7 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
     extra: Any = meta.get("extra", {})
     if meta["schema"] == VERSION_0_2:
         extra = {name: value for name, value in found.items() if name not in DIAGNOSTIC_NAMES}
-    if not isinstance(extra, dict) or DIAGNOSTIC_NAMES & extra.keys():
+    if not is_object(extra) or DIAGNOSTIC_NAMES & extra.keys():
         raise _damaged(path, "extra")
     values: dict[str, Any] = {name: _number(path, found, name) for name in _NUMBERS}
     if values["iterations"] is not None:
@@ -186,7 +186,7 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
     values["model_fit"] = _read_model_fit(path, meta.get("model_fit"))
     values["acceptance"] = _rates(path, found.get("acceptance"))
     notes = found.get("notes", [])
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+    if not _are_texts(notes):
         raise _damaged(path, "notes")
     if values["verdict"] not in (None, *VERDICTS):
         raise _damaged(path, "verdict")
@@ -231,9 +231,9 @@ def _of_type(path: Path, found: Mapping[str, Any], name: str, kind: type) -> Any
 
 def _rates(path: Path, given: Any) -> float | dict[str, float] | None:
     """One rate, or one for each kind of move."""
-    if not isinstance(given, dict):
+    if not is_object(given):
         return _number(path, {"acceptance": given}, "acceptance")
-    rates = {str(name): _number(path, given, name) for name in given}
+    rates = {name: _number(path, given, name) for name in given}
     return {name: rate for name, rate in rates.items() if rate is not None}
 
 
@@ -248,6 +248,10 @@ def _array(path: Path, name: str, given: Any, shape: tuple[str | None, ...], d: 
     ):
         raise _damaged(path, name)
     return values
+
+
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(text, str) for text in cast(list[object], value))
 
 
 def _damaged(path: Path, name: str) -> FileFormatError:

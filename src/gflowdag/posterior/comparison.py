@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from gflowdag.errors import DataError
 from gflowdag.posterior import metrics
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.truth import Truth
+from gflowdag.posterior.truth import Truth, reordered
 from gflowdag.runtime.messages import counted
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Comparison:
     posteriors: Mapping[str, Posterior]
     truth: Truth | None = None
     reference: Posterior | None = None
-    failures: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def table(self) -> pd.DataFrame:
         """One row for each method, indexed by `method`.
@@ -47,7 +47,7 @@ class Comparison:
         """
         rows = {name: self._row(posterior) for name, posterior in self.posteriors.items()}
         rows |= {name: {"verdict": "failed", "failure": reason} for name, reason in self.failures.items()}
-        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+        table: pd.DataFrame = cast(Any, pd.DataFrame).from_dict(rows, orient="index").rename_axis("method")
         return table.dropna(axis="columns", how="all")
 
     def _row(self, posterior: Posterior) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Comparison:
 
 
 def _errors(posterior: Posterior, reference: Posterior) -> dict[str, float]:
-    expected = reference.edge_probabilities().loc[list(posterior.names), list(posterior.names)].to_numpy()
+    expected = reordered(reference.edge_probabilities(), posterior.names)
     error = np.abs(posterior.edge_probabilities().to_numpy() - expected)
     d = len(error)
     return {"max_error": float(error.max()), "mean_error": float(error.sum() / max(d * (d - 1), 1))}

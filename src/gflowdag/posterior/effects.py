@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
@@ -122,7 +122,7 @@ def total_effects(
     if source is not None and source == target:
         raise DataError(f"source and target are both {source!r}: a variable has no effect on itself")
     deviation = {column.name: (column.scaling or (0.0, 1.0))[1] for column in data.columns}
-    rows = []
+    rows: list[dict[str, Any]] = []
     paths = posterior.path_probabilities().to_numpy()
     bge = unbound_score(data, score, **hyper)
     for i, j, mixture in _effects(posterior, data, source, target, bge, paths):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr, softmax
 
@@ -18,7 +18,7 @@ from gflowdag.errors import DataError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.equivalence import class_size, cpdag
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.truth import Truth, align, read_edges, reordered, require_known
+from gflowdag.posterior.truth import Truth, align, is_array, read_edges, reordered, require_known
 
 __all__ = [
     "align",
@@ -181,7 +181,9 @@ def class_coverage(posterior: Posterior, log_scores: ArrayLike | None = None) ->
     classes = posterior.equivalence_classes(top=None)
     representatives = cpdag(posterior.samples[classes["sample"]])
     sizes = pd.Series([class_size(graph) for graph in representatives], dtype=object)  # may exceed int64
-    return classes[["probability", "log_score", "num_graphs"]].assign(class_size=sizes)
+    table = pd.DataFrame(classes, columns=["probability", "log_score", "num_graphs"])
+    table["class_size"] = sizes
+    return table
 
 
 # -- details -------------------------------------------------------------------------------------------------
@@ -202,7 +204,7 @@ def _belief_and_truth(belief: Belief, truth: Truth) -> tuple[NDArray[np.float64]
     """Edge probabilities and the true graph in one order of the variables, both [d, d]."""
     probability, names = _edge_probabilities(belief)
     if names is None:
-        if not isinstance(truth, np.ndarray):
+        if not is_array(truth):
             raise DataError("graphs without names can only be compared with an array in the same order")
         names = [str(i) for i in range(len(probability))]
     return probability, align(truth, names)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from gflowdag.data.description import TableDescription
@@ -22,7 +23,7 @@ from gflowdag.runtime.messages import counted
 
 if TYPE_CHECKING:
     import networkx as nx
-    from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
+    from pgmpy.base import DAG
 
     from gflowdag.data import Dataset
     from gflowdag.posterior.model_fit import ModelFit
@@ -75,7 +76,8 @@ class Posterior:
         names = tuple(str(name) for name in self.names)
         if len(set(names)) < d:
             raise ValueError(f"names must be distinct, got {', '.join(names)}")
-        weights = np.zeros(n) if self.log_weights is None else np.asarray(self.log_weights, dtype=np.float64)
+        given: ArrayLike | None = cast(Any, self.log_weights)
+        weights = np.zeros(n) if given is None else np.asarray(given, dtype=np.float64)
         if weights.shape != (n,) or not np.isfinite(weights.max()):
             raise ValueError("log_weights must be n numbers, none of them NaN or +inf and not all −inf")
         scores = None if self.log_scores is None else np.asarray(self.log_scores, dtype=np.float64)
@@ -270,7 +272,7 @@ class Posterior:
         keys = np.asarray(class_keys(self.samples[first]), dtype=object)
         with np.errstate(divide="ignore"):  # a mass of zero
             score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
-        rows = pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first})
+        rows: Any = cast(Any, pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first}))
         groups = rows.groupby("key", sort=False)
         best = rows.loc[groups["score"].idxmax()].set_index("key")
         table = pd.DataFrame({"probability": groups["mass"].sum(), "num_graphs": groups.size()})
@@ -299,16 +301,16 @@ class Posterior:
             diagnosis=replace(self.diagnosis, independent_samples=independent),
         )
 
-    def to_networkx(self, k: int | None = None) -> nx.DiGraph:
+    def to_networkx(self, k: int | None = None) -> nx.DiGraph[str]:
         """Sample `k` as a networkx graph; without `k`, every possible edge with its `probability`."""
         import networkx as nx
 
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.names)
         p = self.edge_probabilities().to_numpy()
         present = p > 0 if k is None else self.samples[k]
         for i, j in np.argwhere(present):
-            graph.add_edge(self.names[i], self.names[j], probability=float(p[i, j]))
+            graph.add_edge(self.names[int(i)], self.names[int(j)], probability=float(p[i, j]))
         return graph
 
     def to_pgmpy(self, k: int | None = None) -> DAG:
@@ -318,13 +320,13 @@ class Posterior:
         `LinearGaussianBayesianNetwork` for continuous data.
         """
         try:
-            from pgmpy.base import DAG  # pyright: ignore[reportMissingImports]
+            from pgmpy.base import DAG
         except ImportError as error:
             raise MissingExtraError("to_pgmpy needs pgmpy: pip install pgmpy") from error
         graph = DAG()
         graph.add_nodes_from(self.names)
         chosen = self.map_graph().to_numpy() if k is None else self.samples[k]
-        graph.add_edges_from([(self.names[i], self.names[j]) for i, j in np.argwhere(chosen)])
+        graph.add_edges_from([(self.names[int(i)], self.names[int(j)]) for i, j in np.argwhere(chosen)])
         return graph
 
     # -- files ---------------------------------------------------------------------------------------------

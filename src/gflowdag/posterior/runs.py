@@ -20,13 +20,13 @@ from importlib import metadata
 from itertools import count, takewhile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from gflowdag import __version__
 from gflowdag.errors import FileFormatError, FolderTakenError, GFlowDAGError
 from gflowdag.posterior.archive import TIMINGS
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.files import PARTIAL, read_bytes, read_json, write_error, write_json
+from gflowdag.runtime.files import PARTIAL, is_object, read_bytes, read_json, write_error, write_json
 from gflowdag.runtime.interrupts import interrupt_behind
 from gflowdag.runtime.messages import shown
 from gflowdag.runtime.strict_json import with_infinities
@@ -158,7 +158,7 @@ def device_name() -> str:
     """The JAX device that computations run on, in words."""
     import jax
 
-    device = jax.devices()[0]
+    device = cast(Any, jax).devices()[0]  # JAX leaves it without a type
     return f"{device.platform}: {device.device_kind}"
 
 
@@ -217,18 +217,18 @@ def read_metrics(folder: str | Path) -> list[dict[str, Any]]:
     path = Path(folder) / METRICS
     if not path.exists():
         return []
-    rows = []
+    rows: list[Any] = []
     for line in read_bytes(path, max_bytes=_MAX_METRICS_BYTES).splitlines():
         with contextlib.suppress(ValueError, RecursionError):  # a line that a killed run did not finish
             rows.append(json.loads(line))
-    return [with_infinities(row) for row in rows if isinstance(row, dict)]
+    return [with_infinities(row) for row in rows if is_object(row)]
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise FileFormatError(f"{path.parent} is not a run folder: it has no {path.name}")
     content = read_json(path)
-    if not isinstance(content, dict):
+    if not is_object(content):
         raise FileFormatError(f"{path} does not hold a JSON object")
     return content
 
@@ -271,7 +271,7 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
     """The settings with the entries of a dictionary one by one, as `knowledge.forbidden`."""
     flat: dict[str, Any] = {}
     for name, value in config.items():
-        entries = value.items() if isinstance(value, dict) else ()
+        entries = value.items() if is_object(value) else ()
         flat |= {f"{name}.{key}": entry for key, entry in entries} if entries else {name: value}
     return flat
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
 from gflowdag.errors import DataError, FileFormatError
@@ -18,7 +18,7 @@ from gflowdag.runtime.messages import shown
 if TYPE_CHECKING:
     import networkx as nx
 
-Truth: TypeAlias = "pd.DataFrame | nx.DiGraph | np.ndarray | Iterable[tuple[str, str]]"
+Truth: TypeAlias = "pd.DataFrame | nx.DiGraph[Any] | np.ndarray | Iterable[tuple[str, str]]"
 """A graph: 0/1 frame [source, target], frame with the columns `source` and `target`, networkx graph, list
 of edges by name, or 0/1 array [d, d] in the order of the variables."""
 
@@ -42,9 +42,10 @@ def align(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
     names = [str(name) for name in names]
     if isinstance(truth, pd.DataFrame):
         if _is_edge_list(truth):
-            return _from_edges(truth[_EDGE_COLUMNS].itertuples(index=False, name=None), names)
+            edges: Any = cast(Any, truth[_EDGE_COLUMNS])
+            return _from_edges(edges.itertuples(index=False, name=None), names)
         return _binary(reordered(truth, names))
-    if isinstance(truth, np.ndarray):
+    if is_array(truth):
         if truth.shape != (len(names), len(names)):
             raise DataError(f"the true graph has shape {truth.shape}, but there are {len(names)} variables")
         return _binary(truth)
@@ -55,6 +56,11 @@ def align(truth: Truth, names: Sequence[str]) -> NDArray[np.bool_]:
         require_known(graph.nodes, names)
         return _from_edges((edge[:2] for edge in graph.edges), names)
     return _from_edges(graph, names)
+
+
+def is_array(truth: object) -> TypeGuard[NDArray[Any]]:
+    """Whether a graph is given as an array, without names."""
+    return isinstance(truth, np.ndarray)
 
 
 def named(truth: Truth, names: Sequence[str]) -> pd.DataFrame:
@@ -82,7 +88,7 @@ def read_edges(path: str | Path) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            table = pd.read_csv(path, index_col=False, **options)
+            table: pd.DataFrame = cast(Any, pd).read_csv(path, index_col=False, **options)
     except FileNotFoundError:
         raise FileFormatError(f"{path}: no such file") from None
     except OSError as error:
@@ -95,7 +101,7 @@ def read_edges(path: str | Path) -> pd.DataFrame:
         found = ", ".join(map(str, table.columns))
         raise FileFormatError(f"{path}: needs the columns source,target; found {found}")
     edges = pd.DataFrame(table, columns=_EDGE_COLUMNS)
-    if (blank := (edges == "").any(axis=1)).any():
+    if (blank := (edges.to_numpy() == "").any(axis=1)).any():
         raise FileFormatError(
             f"{path}: edge {int(blank.argmax()) + 1} lacks the name of its source or target"
         )
@@ -129,7 +135,7 @@ def _is_edge_list(frame: pd.DataFrame) -> bool:
 
 
 def _from_edges(edges: Iterable[Any], names: Sequence[str]) -> NDArray[np.bool_]:
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for edge in edges:
         if isinstance(edge, str) or len(edge) != 2:
             raise DataError(f"an edge is a pair (source, target) of names, got {edge!r}")

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 import numpy as np
 
@@ -146,6 +146,11 @@ def read_json(path: str | Path, *, max_bytes: int = 16 << 20) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is not JSON, or it is damaged: {error}") from error
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a value from a JSON file is an object: its keys are texts."""
+    return isinstance(value, dict)
 
 
 def read_npz(path: str | Path, *, max_bytes: int) -> dict[str, np.ndarray]:
