@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
 from gflowdag.data.read_options import Transform
@@ -120,9 +121,9 @@ class Change:
     def between(cls, before: Posterior, after: Posterior) -> Change | None:
         """The largest change among the variables that both have; None where there is no pair."""
         names = [name for name in before.names if name in after.names]
-        old, new = (p.edge_probabilities().loc[names, names].to_numpy() for p in (before, after))
         if len(names) < 2:
             return None
+        old, new = (_edges_among(names, posterior) for posterior in (before, after))
         i, j = np.unravel_index(np.abs(new - old).argmax(), old.shape)
         return cls(names[int(i)], names[int(j)], float(old[i, j]), float(new[i, j]))
 
@@ -200,7 +201,7 @@ class ModelFit:
             refit: gives the answer for a table that was read in another way.
         """
         known: dict[Remedy, Finding] = {}
-        found = []
+        found: list[Finding] = []
         for finding in self.findings:
             if finding.remedy is not None:
                 if finding.remedy not in known:
@@ -228,6 +229,11 @@ class ModelFit:
             return cls(findings, notes, bool(content["given_parents"]))
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"no findings: {error}") from error
+
+
+def _edges_among(names: list[str], posterior: Posterior) -> NDArray[np.float64]:
+    place = [posterior.names.index(name) for name in names]
+    return posterior.edge_probabilities().to_numpy()[np.ix_(place, place)]
 
 
 def _tried(

@@ -100,7 +100,7 @@ def _without_cell_means(y: NDArray[np.float64], parents: NDArray[np.float64]) ->
 
 def _few_rows(data: Dataset, residuals: Mapping[str, Sequence[Draw]]) -> list[Finding]:
     """Variables with few rows for each parameter of their most probable parent set."""
-    few = {}
+    few: dict[str, Tested] = {}
     levels = dict(zip(data.names, data.cardinalities.tolist(), strict=True))
     most = 0
     for name, draws in residuals.items():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtr, stdtr
 
 from gflowdag.data.columns import normal_scores
 
@@ -53,7 +53,9 @@ def averaged(test: Callable[[Column], Tested], draws: Sequence[Draw]) -> Tested:
 
 def skewness(x: Column) -> Tested:
     """Sample skewness; D'Agostino's test."""
-    return Tested(float(stats.skew(x)), float(stats.skewtest(x).pvalue))
+    from scipy.stats import skew, skewtest
+
+    return Tested(float(skew(x)), float(skewtest(x).pvalue))
 
 
 def leans(x: Column) -> bool:
@@ -64,7 +66,9 @@ def leans(x: Column) -> bool:
 
 def excess_kurtosis(x: Column) -> Tested:
     """Sample excess kurtosis, positive for heavy tails; the test of Anscombe and Glynn."""
-    return Tested(float(stats.kurtosis(x)), float(stats.kurtosistest(x).pvalue))
+    from scipy.stats import kurtosis, kurtosistest
+
+    return Tested(float(kurtosis(x)), float(kurtosistest(x).pvalue))
 
 
 def outlying_rows(x: Column, num_tests: int) -> NDArray[np.int64]:
@@ -73,7 +77,7 @@ def outlying_rows(x: Column, num_tests: int) -> NDArray[np.int64]:
     z = (x - x.mean()) / x.std(ddof=1)
     # The distance from the mean of all other rows over their deviation is Student-t, n − 2 degrees.
     t = np.abs(z) * np.sqrt(n * (n - 2) / np.maximum((n - 1) ** 2 - n * z**2, 1e-9))
-    p = 2 * stats.t.sf(t, n - 2)
+    p = 2 * stdtr(n - 2, -t)
     rows = np.flatnonzero(p * n * num_tests < LEVEL)
     return rows[np.argsort(-np.abs(z[rows]), kind="stable")]
 
@@ -101,14 +105,14 @@ def serial_dependence(x: Column) -> Tested:
     n, power = len(scores), scores @ scores
     found = [float(scores[lag:] @ scores[:-lag] / power) for lag in _LAGS]
     value = max(found, key=abs)
-    return Tested(value, min(1.0, len(_LAGS) * 2 * float(stats.norm.sf(abs(value + 1 / n) * np.sqrt(n)))))
+    return Tested(value, min(1.0, len(_LAGS) * 2 * float(ndtr(-abs(value + 1 / n) * np.sqrt(n)))))
 
 
 def _strongest(scores: Column, functions: tuple[Column, ...], known: tuple[Column, ...]) -> Tested:
     """The largest correlation with any of `functions`, beyond what is linear in `known`."""
     basis = np.linalg.qr(np.column_stack(known))[0]
     rest = scores - basis @ (basis.T @ scores)
-    found = []
+    found: list[float] = []
     for function in functions:
         beyond = function - basis @ (basis.T @ function)
         size = np.linalg.norm(beyond) * np.linalg.norm(rest)
@@ -116,4 +120,4 @@ def _strongest(scores: Column, functions: tuple[Column, ...], known: tuple[Colum
     value = max(found, key=abs)
     freedom = len(scores) - len(known) - 1
     t = abs(value) * np.sqrt(freedom / max(1 - value**2, 1e-12))
-    return Tested(value, min(1.0, len(functions) * 2 * float(stats.t.sf(t, freedom))))
+    return Tested(value, min(1.0, len(functions) * 2 * float(stdtr(freedom, -t))))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtr
 
 from gflowdag.data import Dataset
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, normal_scores
@@ -100,7 +100,7 @@ def significant(tested: dict[str, Tested], num_tests: int) -> list[str]:
 
 def sorting_columns(data: Dataset) -> list[str]:
     """Columns by which the rows are sorted, or in whose levels they come in blocks."""
-    found = []
+    found: list[str] = []
     for name, values in zip(data.names, data.values.T, strict=True):
         steps = np.diff(values)
         distinct = len(np.unique(values))
@@ -159,7 +159,7 @@ def _few_rows(data: Dataset) -> list[Finding]:
 
 
 def _rare_levels(data: Dataset) -> list[Finding]:
-    rare = {}
+    rare: dict[str, Tested] = {}
     for column, codes in zip(data.columns, data.values.T, strict=True):
         if column.levels is not None:
             counts = np.bincount(codes.astype(np.int64), minlength=len(column.levels))
@@ -222,7 +222,7 @@ def _pair_findings(data: Dataset, names: list[str]) -> list[Finding]:
         return []
     pairs = _compare_pairs(data, names)
     num_tests = len(names) * (len(names) - 1)
-    found = []
+    found: list[Finding] = []
     for given, make in ((pairs.curvature, curvature_finding), (pairs.variance, None)):
         tested = {name: best for name, (_, best) in zip(names, given, strict=True)}
         flagged = significant(tested, num_tests)
@@ -259,10 +259,10 @@ def _strongest(correlations: NDArray[np.float64], names: list[str], n: int) -> l
     """For each column, the strongest of the correlations [2, d, d] with functions of another one."""
     best = np.abs(correlations).max(axis=0)
     np.fill_diagonal(best, 0.0)
-    sources, found = best.argmax(axis=0), []
-    for j, i in enumerate(sources):
+    found: list[tuple[str, Tested]] = []
+    for j, i in enumerate(best.argmax(axis=0)):
         value = min(float(best[i, j]), 1 - 1e-12)
-        p = 2 * len(correlations) * float(stats.t.sf(value * np.sqrt((n - 3) / (1 - value**2)), n - 3))
+        p = 2 * len(correlations) * float(stdtr(n - 3, -value * np.sqrt((n - 3) / (1 - value**2))))
         found.append((names[int(i)], Tested(value, min(1.0, p))))
     return found
 
