@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 SCORES: dict[str, Callable[..., UnboundScore]] = {
     "bge": BGe,
     "bdeu": BDeu,
-    "bde": partial(
-        BDeu, ess=1.0, cells_per_row=None
-    ),  # as in the literature
+    "bde": partial(BDeu, ess=1.0, cells_per_row=None),  # as in the literature
 }
 
 
