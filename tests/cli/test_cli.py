@@ -336,3 +336,14 @@ def test_hyper_parameters_of_the_score_are_options_and_foreign_ones_are_refused(
         configured_score(config | {"score": "bde", "alpha_w": 20.0})
     with pytest.raises(GFlowDAGError, match="--ess is no option of the score bge"):
         configured_score(config | {"alpha_mu": 2.0, "ess": 10.0})
+
+
+def test_the_limit_on_cells_is_told_and_its_absence_warned_of_in_words(tmp_path: Path) -> None:
+    rows = [f"{i % 2},{i % 3},{i % 5 % 2}" for i in range(60)]
+    (tmp_path / "codes.csv").write_text("a,b,c\n" + "\n".join(rows) + "\n")
+    for score, said in (("auto", "as many cells as rows (60)"), ("bde", "Nothing limits the cells")):
+        answer = gflowdag("fit", "codes.csv", "--score", score, "--out", score, folder=tmp_path)
+        assert answer.returncode == 0, answer.stderr
+        assert said in " ".join(answer.stdout.split())
+        assert "Warning" not in answer.stderr
+        assert json.loads((tmp_path / score / "config.json").read_text())["prior"] == "fair"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,7 +18,7 @@ from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
 from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import STANDARD_INPUT, read_csv
 from gflowdag.data.refusals import checked_dataset
-from gflowdag.errors import GFlowDAGError
+from gflowdag.errors import GFlowDAGError, ModelWarning
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import align_dag, read_edges
@@ -172,7 +173,9 @@ def run_fit(
             verbose=verbose,
             **options,
         )
-        posterior = learner.fit(data).posterior_
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # the notes that are printed say the same
+            posterior = learner.fit(data).posterior_
         if run is None:
             return posterior, folder
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
