@@ -16,6 +16,7 @@ HOSTILE_NAMES = (
     "{{ 7 * 7 }} {% raw %}",
     "<!-- \\u003c --> \u2028",
     "line\nbreak, comma",
+    '=HYPERLINK("http://example.org","x")',
 )
 
 LONG_NAMES = (

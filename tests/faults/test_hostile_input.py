@@ -56,10 +56,14 @@ def test_a_comment_in_place_of_the_header_is_named(tmp_path: Path) -> None:
         _csv(tmp_path / "table.csv", "# mine\n" + _text())
 
 
-@pytest.mark.parametrize("name", ["a\x1b[2J", "a\x00", "\ud800"])
-def test_names_that_would_control_a_terminal_are_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["a\x1b[2J", "a\x00", "\ud800", "a\u202etxt", "\u2066a", "a\u202a", "a\uffff"]
+)
+def test_names_that_would_control_a_terminal_or_turn_a_line_around_are_refused(name: str) -> None:
     with pytest.raises(DataError, match="control character"):
         Dataset.from_frame(pd.DataFrame(X, columns=[name, "b", "c"]))
+    with pytest.raises(ValueError, match="control character"):
+        Posterior(np.zeros((1, 2, 2)), (name, "b"))
 
 
 def test_unsigned_integers_beyond_a_signed_one_do_not_wrap() -> None:
@@ -190,12 +194,26 @@ def test_diagnostics_of_another_type_are_refused(facts: dict, message: str, tmp_
 
 
 @pytest.mark.parametrize(
-    "text", ["x = " + "[" * 50_000, "max_parents = " + "9" * 5000, "\ufeffmax_parents ="]
+    ("text", "message"),
+    [
+        ("x = " + "[" * 50_000, "not a TOML file"),
+        ("\ufeffmax_parents =", "not a TOML file"),
+        ("max_parents = " + "9" * 5000, "whole number of more than 64 bits"),
+        ("max_parents = 9223372036854775808", "whole number of more than 64 bits"),
+        ("required = [[1, -9223372036854775809]]", "whole number of more than 64 bits"),
+        ("max_parents = -1", "got -1"),
+    ],
 )
-def test_toml_bombs_are_refused(text: str, tmp_path: Path) -> None:
+def test_toml_bombs_are_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "knowledge.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(KnowledgeError, match="not a TOML file"):
+    with pytest.raises(KnowledgeError, match=message):
         Knowledge.from_toml(tmp_path / "knowledge.toml")
+
+
+@pytest.mark.parametrize("limit", [2**63, 10**5000], ids=["64 bits", "5000 digits"])
+def test_a_limit_that_no_table_reaches_is_refused_without_its_digits(limit: int) -> None:
+    with pytest.raises(KnowledgeError, match="64 bits, 0 or more, or None; got a longer one"):
+        Knowledge(max_parents=limit)
 
 
 def test_a_name_that_looks_like_an_expression_is_taken_as_a_name() -> None:

@@ -329,9 +329,9 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _complain(message: str) -> None:
-    from gflowdag.runtime.messages import CONTROL_CHARACTER
+    from gflowdag.runtime.messages import printable
 
-    print(f"gflowdag: {CONTROL_CHARACTER.sub(' ', message)}", file=sys.stderr)
+    print(f"gflowdag: {printable(message)}", file=sys.stderr)
 
 
 def _command() -> str:
@@ -340,11 +340,13 @@ def _command() -> str:
 
 
 def _summary(posterior: Posterior) -> dict[str, Any]:
+    found = posterior.diagnosis
+    fit_of_model = {} if found.model_fit is None else {"model_fit": found.model_fit.to_dict()}
     return {
         "method": posterior.method,
         "names": posterior.names,
         "log_evidence": posterior.log_evidence,
         "log_evidence_error": posterior.log_evidence_error,
         "edges": posterior.edge_table().to_dict(orient="records"),
-        "diagnostics": dict(posterior.diagnostics()),
+        "diagnostics": {**found, **fit_of_model},
     }

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.runtime.csv_cells import cell
 from gflowdag.runtime.messages import unknown_name
 from gflowdag.runtime.strict_json import dumps
 
 
 def answer(posterior: Posterior, question: str, source: str, target: str | None) -> list[dict[str, Any]]:
-    """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket."""
+    """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket.
+
+    Every row repeats the verdict on the run: a probability may be read without the rest.
+    """
     for name in filter(None, (source, target)):
         if name not in posterior.names:
             raise GFlowDAGError(unknown_name(name, posterior.names))
@@ -29,6 +32,7 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
                 "statement": f"{source} {arrow} {name}",
                 "probability": float(p[i, j]),
                 "error": float(error[i, j]),
+                "verdict": posterior.diagnosis.verdict,
             }
         )
     return rows if target else sorted(rows, key=lambda row: -row["probability"])
@@ -45,22 +49,28 @@ def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.n
 
 
 def export_text(posterior: Posterior, format: str, threshold: float) -> str:
-    """Edge probabilities as `csv`, `graphml`, `dot` or `json`."""
+    """Edge probabilities as `csv`, `graphml`, `dot` or `json`, each with the verdict on the run."""
+    found = posterior.diagnosis
     graph = posterior.to_networkx()
     graph.remove_edges_from(
         [(a, b) for a, b, p in graph.edges(data="probability") if p < threshold - ROUNDING]
     )
     edges = sorted(graph.edges(data="probability"), key=lambda edge: -edge[2])
     if format == "csv":
-        return pd.DataFrame(edges, columns=["source", "target", "probability"]).to_csv(index=False)
+        rows = [("source", "target", "probability", "verdict")]
+        rows += [(cell(a), cell(b), str(p), found.verdict) for a, b, p in edges]
+        return "".join(",".join(row) + "\n" for row in rows)
     if format == "json":
         rows = [{"source": a, "target": b, "probability": p} for a, b, p in edges]
-        return dumps({"names": posterior.names, "edges": rows}, indent=2) + "\n"
+        about = {"method": posterior.method, "verdict": found.verdict, "explanation": found.explanation}
+        return dumps({**about, "names": posterior.names, "edges": rows}, indent=2) + "\n"
     if format == "graphml":
         import networkx as nx
 
+        graph.graph["verdict"] = found.verdict
         return "\n".join(nx.generate_graphml(graph)) + "\n"
-    lines = [f"  {_quoted(name)};" for name in posterior.names]
+    lines = [f"  comment={_quoted(f'verdict: {found.verdict}')};"]
+    lines += [f"  {_quoted(name)};" for name in posterior.names]
     lines += [
         f'  {_quoted(a)} -> {_quoted(b)} [label="{p:.3f}", penwidth={0.5 + 3 * p:.2f}];' for a, b, p in edges
     ]
@@ -68,4 +78,7 @@ def export_text(posterior: Posterior, format: str, threshold: float) -> str:
 
 
 def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """The name in the quotes of DOT; a line break is drawn as one."""
+    for character, written in {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}.items():
+        name = name.replace(character, written)
+    return f'"{name}"'

@@ -23,14 +23,18 @@ def query(
 ) -> None:
     """Ask for the probability of an edge, path or blanket."""
     from gflowdag.cli.export import answer
+    from gflowdag.runtime.messages import one_line
 
-    rows = answer(_load(run), question.value, source, target)
+    posterior = _load(run)
+    rows = answer(posterior, question.value, source, target)
     if json:
         print_json(rows)
-    else:
-        for row in rows:
-            spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
-            print(f"{row['statement']}: {row['probability']:.4f}{spread}")
+        return
+    for row in rows:
+        spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
+        print(f"{one_line(row['statement'])}: {row['probability']:.4f}{spread}")
+    found = posterior.diagnosis
+    print(f"{found.verdict.capitalize()}: {one_line(found.explanation)}")
 
 
 def export(
@@ -41,7 +45,7 @@ def export(
     ] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
 ) -> None:
-    """Write the edge probabilities as CSV, GraphML, DOT or JSON."""
+    """Write the edge probabilities as CSV, GraphML, DOT or JSON, with the verdict on the run."""
     from gflowdag.cli.export import export_text
     from gflowdag.runtime.files import atomic_write
 

@@ -18,6 +18,7 @@ from gflowdag.graph.closure import transitive_closure
 from gflowdag.runtime.messages import unknown_name
 
 _REGEX = "re:"
+_BEYOND = 2**63  # the first whole number that 64 bits do not hold
 
 
 class Constraints(NamedTuple):
@@ -69,9 +70,12 @@ class Knowledge:
         object.__setattr__(self, "tiers", _as_tiers(self.tiers))
         limit = self.max_parents
         if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0
+            isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 0 <= limit < _BEYOND
         ):
-            raise KnowledgeError(f"max_parents must be a whole number, 0 or more, or None; got {limit!r}.")
+            given = "a longer one" if _is_too_long(limit) else repr(limit)
+            raise KnowledgeError(
+                f"max_parents must be a whole number of at most 64 bits, 0 or more, or None; got {given}."
+            )
         object.__setattr__(self, "max_parents", None if limit is None else int(limit))
 
     @classmethod
@@ -88,8 +92,16 @@ class Knowledge:
         text = read_text(Path(path), KnowledgeError)
         try:
             content = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and deep nesting
+            has_long_number = _holds_long_number(content)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:  # the latter: deep nesting
             raise KnowledgeError(f"{path} is not a TOML file: {error}.") from error
+        except ValueError:  # Python reads no number of thousands of digits
+            has_long_number, content = True, {}
+        if has_long_number:
+            raise KnowledgeError(
+                f"{path} holds a whole number of more than 64 bits, which TOML does not allow. "
+                "Write a smaller one."
+            )
         return cls.from_dict(content)
 
     @classmethod
@@ -171,6 +183,17 @@ class Knowledge:
                 f"{names[target]!r} has {parents.sum()} required parents, more than max_parents = "
                 f"{self.max_parents}: {_listed(parents, names)}. Raise max_parents or require fewer edges."
             )
+
+
+def _holds_long_number(value: Any) -> bool:
+    """Whether a number somewhere in the content of a file is beyond 64 bits."""
+    if isinstance(value, Mapping | list):
+        return any(map(_holds_long_number, value.values() if isinstance(value, Mapping) else value))
+    return _is_too_long(value)
+
+
+def _is_too_long(value: Any) -> bool:
+    return isinstance(value, int) and not -_BEYOND <= value < _BEYOND
 
 
 def _as_edges(edges: Any, key: str) -> tuple[tuple[str, str], ...]:

@@ -45,7 +45,7 @@ def named_columns(frame: Frame) -> Frame:
     if unprintable := next(filter(CONTROL_CHARACTER.search, names), None):
         raise DataError(
             f"The name of column {names.index(unprintable) + 1}, {unprintable!r}, has a control "
-            "character in it. Rename the column."
+            "character in it, which cannot be seen. Rename the column."
         )
     if not names:
         raise DataError(

@@ -19,7 +19,7 @@ from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior.diagnostics import Diagnostics
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import CONTROL_CHARACTER, counted
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -76,6 +76,8 @@ class Posterior:
         names = tuple(str(name) for name in self.names)
         if len(set(names)) < d:
             raise ValueError(f"names must be distinct, got {', '.join(names)}")
+        if unprintable := next(filter(CONTROL_CHARACTER.search, names), None):
+            raise ValueError(f"the name {unprintable!r} has a control character in it")
         given: ArrayLike | None = cast(Any, self.log_weights)
         weights = np.zeros(n) if given is None else np.asarray(given, dtype=np.float64)
         if weights.shape != (n,) or not np.isfinite(weights.max()):

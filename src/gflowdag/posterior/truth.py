@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gflowdag.errors import DataError, FileFormatError
 from gflowdag.graph.closure import transitive_closure
+from gflowdag.runtime.csv_cells import unescaped
 from gflowdag.runtime.messages import shown
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def read_edges(path: str | Path) -> pd.DataFrame:
     if not set(_EDGE_COLUMNS) <= set(table.columns):
         found = ", ".join(map(str, table.columns))
         raise FileFormatError(f"{path}: needs the columns source,target; found {found}")
-    edges = pd.DataFrame(table, columns=_EDGE_COLUMNS)
+    columns = cast(Any, table)
+    edges = pd.DataFrame({name: list(map(unescaped, columns[name])) for name in _EDGE_COLUMNS})
     if (blank := (edges.to_numpy() == "").any(axis=1)).any():
         raise FileFormatError(
             f"{path}: edge {int(blank.argmax()) + 1} lacks the name of its source or target"

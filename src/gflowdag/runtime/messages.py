@@ -7,8 +7,23 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-# Terminal escapes, null and lone surrogates (not tabs and line breaks): no part of a name, and never printed.
-CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# No part of a name, and never printed: terminal escapes, null, lone surrogates, code points that are no
+# characters, and marks that show the text around them in another order. Tabs and line breaks are allowed, and
+# so are the marks of direction (U+200E, U+200F): they do no more than a letter of their script does.
+CONTROL_CHARACTER = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_LINE_BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]+")
+
+
+def printable(text: str) -> str:
+    """The text with a visible sign for each control character."""
+    return CONTROL_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """The text with a blank for line breaks and tabs, and nothing that controls a terminal."""
+    return printable(_LINE_BREAKS.sub(" ", text))
 
 
 def shown(values: Iterable[Any], limit: int = 6) -> str:

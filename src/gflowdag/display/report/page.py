@@ -16,7 +16,7 @@ from gflowdag.display.orientation import find_deciding
 from gflowdag.display.report import content, summary, words
 from gflowdag.posterior.truth import Truth, named
 from gflowdag.runtime.files import atomic_write
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import counted, printable
 from gflowdag.runtime.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -129,14 +129,20 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_visible,
     )
     environment.filters["counted"] = counted
     return environment.get_template("report.html.j2")
 
 
+def _visible(value: Any) -> Any:
+    """Text without characters that would turn the line around them; what is HTML already stays as it is."""
+    return printable(value) if type(value) is str else value
+
+
 def _embedded_json(value: Any) -> Markup:
     """JSON that is safe inside a script element: no name can close it or open a comment."""
-    text = dumps(value, compact=True)
+    text = printable(dumps(value, compact=True))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
