@@ -19,6 +19,7 @@ _LAZY = {
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
     **dict.fromkeys(CLASSES, "gflowdag.estimators"),
+    "PaperRecipe": "gflowdag.estimators",
     "compare": "gflowdag.estimators.compare",
     "Comparison": "gflowdag.posterior.comparison",
     "total_effects": "gflowdag.posterior.effects",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.estimators import Gadget as Gadget
     from gflowdag.estimators import OrderGFlowNet as OrderGFlowNet
     from gflowdag.estimators import OrderMCMC as OrderMCMC
+    from gflowdag.estimators import PaperRecipe as PaperRecipe
     from gflowdag.estimators import ParentSetMCMC as ParentSetMCMC
     from gflowdag.estimators import fit as fit
     from gflowdag.estimators.compare import compare as compare

@@ -130,7 +130,7 @@ class Line(eqx.Module):
     def init(self, key):
         return {"slope": jax.random.normal(key, (), jnp.float32)}, jnp.zeros((), jnp.int32)
 
-    def loss(self, params, target, memory, key, step):
+    def loss(self, params, target, memory, key, moment):
         x = jax.random.normal(key, (16,), jnp.float32)
         return jnp.mean((params["slope"] * x - self.slope * x) ** 2), (memory + 1, {})
 

@@ -13,6 +13,7 @@ from jax import Array
 from gflowdag.gflownet.objectives import balance_loss, evidence_estimates
 from gflowdag.gflownet.rollout import rollout, sharpened, steps_of
 from gflowdag.gflownet.spaces import NEVER, Decision
+from gflowdag.gflownet.trainer import Moment
 
 
 class Hypergrid(NamedTuple):
@@ -84,8 +85,8 @@ class GridLearner(eqx.Module):
         shape = (*self.space.log_rewards.shape, self.space.num_actions)
         return TablePolicy(jnp.zeros(shape, jnp.float32)), ()
 
-    def loss(self, params: TablePolicy, target: TablePolicy, memory: tuple[()], key: Array, step: Array):
-        del target, step
+    def loss(self, params: TablePolicy, target: TablePolicy, memory: tuple[()], key: Array, moment: Moment):
+        del target, moment
         sharpness = jnp.linspace(0.5, 1.0, self.batch_size, dtype=jnp.float32)
         paths = jax.lax.stop_gradient(rollout(self.space, params, sharpened(key, sharpness), self.batch_size))
         steps = steps_of(params, paths)

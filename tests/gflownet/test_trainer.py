@@ -27,10 +27,10 @@ class Line(eqx.Module):
     def init(self, key):
         return {"slope": jax.random.normal(key, (), jnp.float32)}, jnp.zeros((), jnp.int32)
 
-    def loss(self, params, target, memory, key, step):
+    def loss(self, params, target, memory, key, moment):
         x = jax.random.normal(key, (16,), jnp.float32)
         loss = jnp.mean((params["slope"] * x - self.slope * x) ** 2)
-        broken = jnp.where(step >= self.fails_at, jnp.nan, 0.0).astype(jnp.float32)
+        broken = jnp.where(moment.step >= self.fails_at, jnp.nan, 0.0).astype(jnp.float32)
         return loss + broken, (memory + 1, {"count": memory, "target": target["slope"]})
 
 
@@ -93,10 +93,10 @@ def test_the_result_does_not_depend_on_the_chunks():
 
 
 class Stopwatch:
-    """A clock that stands still but for the iterations, of a hundredth of a second each."""
+    """A clock that stands still but for the iterations, at first of a hundredth of a second each."""
 
     def __init__(self):
-        self.seconds = 0.0
+        self.seconds, self.pace = 0.0, 0.01
 
     def perf_counter(self):
         return self.seconds
@@ -111,7 +111,7 @@ def stopwatch(monkeypatch):
         run_chunk = compiled(*arguments)
 
         def run_and_count(arrays, size):
-            clock.seconds += 0.01 * int(size)
+            clock.seconds += clock.pace * int(size)
             return run_chunk(arrays, size)
 
         return run_and_count
@@ -152,6 +152,44 @@ def test_of_a_number_and_a_budget_the_first_to_be_over_ends_the_run(tmp_path):
     assert_same(timed.params, train(learner, KEY, iterations=timed.iterations).params)
 
 
+class Planned(Line):
+    """Tells the number of iterations that it was planned for."""
+
+    plans_ahead = True
+
+    def loss(self, params, target, memory, key, moment):
+        loss, (memory, metrics) = super().loss(params, target, memory, key, moment)
+        return loss, (memory, {**metrics, "planned": moment.planned})
+
+
+@pytest.mark.usefixtures("stopwatch")
+def test_a_learner_with_a_schedule_is_told_the_number_of_iterations_that_its_budget_allows(tmp_path):
+    learner = Planned(jnp.float32(1.0))
+    options = Options(cooldown=0.0)
+    timed = train(learner, KEY, iterations=10**9, budget=3.0, options=options, folder=tmp_path)
+    assert {row["planned"] for row in timed.history} == {timed.planned}
+    assert 2.9 < timed.seconds < 3.05  # what measures the pace is paid from the budget
+    counted = train(learner, KEY, iterations=timed.iterations, options=options)
+    assert counted.planned == timed.iterations == timed.planned
+    assert_same(timed.params, counted.params)
+    few = train(learner, KEY, iterations=20, budget=60.0, options=options)
+    assert few.planned == few.iterations == 20
+
+
+def test_a_budget_ends_a_planned_run_that_becomes_slower(stopwatch, monkeypatch):
+    planned = trainer._plan
+
+    def plan_and_slow_down(*arguments):
+        number = planned(*arguments)
+        monkeypatch.setattr(stopwatch, "pace", 0.05)
+        return number
+
+    monkeypatch.setattr(trainer, "_plan", plan_and_slow_down)
+    result = train(Planned(jnp.float32(1.0)), KEY, budget=10.0, options=Options(cooldown=0.0))
+    assert result.seconds < 10.5
+    assert result.iterations < 0.3 * result.planned
+
+
 def test_training_without_an_end_is_refused():
     with pytest.raises(TrainingError, match="iterations or a budget"):
         train(Line(jnp.float32(1.0)), KEY)
@@ -162,7 +200,7 @@ def test_chunks_of_any_size_use_one_compilation(monkeypatch):
     original = trainer.step
     monkeypatch.setattr(trainer, "step", lambda *args: traced.append(1) or original(*args))
     train(Line(jnp.float32(1.0)), KEY, iterations=40, options=Options(chunk_seconds=0.0))
-    assert len(traced) <= 2  # once for the shapes of the figures, once for the loop
+    assert len(traced) <= 2  # once for the shapes of the metrics, once for the loop
 
 
 def test_nan_stops_and_keeps_the_last_good_checkpoint(tmp_path):

@@ -258,9 +258,20 @@ def _parameters(options: Options) -> Options:
     return {name: value for name, value in options.items() if name != "name"}
 
 
+def recipe(fixed: Options) -> gd.PaperRecipe:
+    """The constants of the preset `paper`, under the names that they have now."""
+    heads, head_size = map(int, fixed["heads"].split(" x "))
+    renamed = {"capacity": "replay_capacity", "clip": "max_gradient_norm"}
+    named = {renamed.get(name, name): value for name, value in fixed.items() if name != "heads"}
+    return gd.PaperRecipe(**named, num_heads=heads, head_size=head_size)
+
+
 def fit(problem: Problem) -> gd.Posterior:
     """The posterior of a problem by the installed version."""
     frame, intervened = table(problem)
+    options = problem.options
+    if options.get("preset") == "paper":
+        options = {**options, "recipe": recipe(problem.fixed)}
     return gd.fit(
         frame,
         method=problem.method,
@@ -274,5 +285,5 @@ def fit(problem: Problem) -> gd.Posterior:
         standardize=problem.standardize,
         num_samples=problem.num_samples,
         random_state=problem.seed,
-        **problem.options,
+        **options,
     )

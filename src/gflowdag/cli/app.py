@@ -27,6 +27,7 @@ from gflowdag.cli.options import (
     Processes,
     ProcessId,
     Quiet,
+    RecipeFile,
     ScoreName,
     Seed,
     Table,
@@ -113,6 +114,7 @@ def fit(
         int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
     ] = None,
     preset: Annotated[str | None, typer.Option(help="fast, chains or paper (dag-gflownet).")] = None,
+    recipe: RecipeFile = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[
         bool,
@@ -152,6 +154,7 @@ def fit(
         "budget": budget,
         "iterations": iterations,
         "preset": preset,
+        "recipe_file": recipe,
         "devices": "all" if several and devices is None else devices,
         "deterministic": deterministic,
         "command": _command(),

@@ -26,6 +26,7 @@ from gflowdag.runtime.files import PARTIAL, move_to_free
 from gflowdag.runtime.messages import nearest, unknown_name
 
 if TYPE_CHECKING:
+    from gflowdag.estimators import PaperRecipe
     from gflowdag.estimators.base import StructureLearner
     from gflowdag.posterior.comparison import Comparison
     from gflowdag.score import UnboundScore
@@ -75,6 +76,13 @@ def load_table(
 def load_knowledge(path: Path | None) -> Knowledge | None:
     """What a knowledge file says; None without one."""
     return None if path is None else Knowledge.from_toml(path)
+
+
+def load_recipe(path: Path | None) -> PaperRecipe | None:
+    """What a recipe file says; None without one."""
+    from gflowdag.estimators import PaperRecipe
+
+    return None if path is None else PaperRecipe.from_toml(path)
 
 
 def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:
@@ -138,7 +146,7 @@ def run_fit(
 ) -> tuple[Posterior, Path]:
     """Fit, and write the run folder. Returns the posterior and the folder.
 
-    What the files `knowledge_file` and `truth_file` hold becomes a part of the stored question.
+    What `knowledge_file`, `truth_file` and `recipe_file` hold becomes a part of the stored question.
 
     Where several processes work together, process 0 writes.
     """
@@ -152,12 +160,13 @@ def run_fit(
         out = runs.last_run("runs", name)
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config)
+    recipe = options["recipe"].to_dict() if "recipe" in options else None
     score = configured_score(config)
     data = load_table(
         config["data"], ReadOptions.from_dict(config), knowledge=load_knowledge(config.get("knowledge_file"))
     )
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
-    asked = question(config, data, true_graph, score)
+    asked = question({**config, "recipe": recipe}, data, true_graph, score)
     with leader_first():
         run = None if not is_leader() else _started_run(out, name, asked, resume, estimator)
     # The others write nothing, whatever they think the folder is; they read the checkpoint in it.
@@ -215,6 +224,7 @@ def _method_options(estimator: type, config: dict[str, Any]) -> dict[str, Any]:
         "budget": None if config["budget"] is None else parse_duration(config["budget"]),
         "iterations": config["iterations"],
         "preset": config["preset"],
+        "recipe": load_recipe(config.get("recipe_file")),
         "devices": _as_number(config.get("devices")),
     }
     known = estimator().get_params()

@@ -87,6 +87,9 @@ InterventionBase = Annotated[
 KnowledgeFile = Annotated[
     Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")
 ]
+RecipeFile = Annotated[
+    Path | None, typer.Option(help="TOML file: constants of the preset paper, such as batch_size.")
+]
 Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
 Discretize = Annotated[
     str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")

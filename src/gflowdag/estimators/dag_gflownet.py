@@ -14,6 +14,7 @@ from scipy.special import softmax
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import TrainedLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
+from gflowdag.estimators.paper_recipe import PaperRecipe
 from gflowdag.estimators.parameters import one_of, positive, whole
 from gflowdag.estimators.witnesses import (
     heard,
@@ -53,10 +54,7 @@ class Preset(NamedTuple):
 
 PRESETS = {
     "fast": Preset(2000, 128, Options(learning_rate=1e-3)),
-    # as in the official implementation
-    "paper": Preset(
-        100_000, 32, Options(learning_rate=1e-5, warmup=1, clip=np.inf, target_period=1000, cooldown=0.0)
-    ),
+    "paper": Preset(100_000, PaperRecipe().batch_size, PaperRecipe().options()),
     "chains": Preset(10_000, 2048, Options(learning_rate=1e-3)),
 }
 _FEW = 6  # variables up to which `fast` has soon tempered its reward; cooling down is then what is left to do
@@ -89,6 +87,8 @@ class DAGGFlowNet(TrainedLearner):
         preset: `"fast"` (default), `"paper"`, the network and recipe of the paper (whose structure prior is
             `"uniform"`: give that too for the paper's posterior), or `"chains"`, maximum likelihood on the
             graphs of Markov chains over orders, for more than a dozen variables.
+        recipe: constants of the preset `paper`, by default those of the official implementation. What is
+            also set here (`batch_size`, `learning_rate`) is taken from here.
         iterations: training steps; by default those of the preset.
         budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
             two ends it.
@@ -128,6 +128,7 @@ class DAGGFlowNet(TrainedLearner):
     )
 
     preset: str = one_of("fast", PRESETS)
+    recipe: PaperRecipe | None = None
     objective: str | None = one_of(None, OBJECTIVES)
     batch_size: int | None = whole(None)
     learning_rate: float | None = positive(None)
@@ -158,9 +159,14 @@ class DAGGFlowNet(TrainedLearner):
                 progress=progress,
             )
             begin_phase(progress, "sampling")
-            return self.posterior_of(
+            posterior = self.posterior_of(
                 score, seed, learner.space, trained.params, sample_key, trained.iterations
             )
+        if isinstance(learner, PaperLearner):  # with `iterations`, this number reproduces the run
+            length = learner.exploration_length(trained.planned)
+            extra = {**posterior.diagnosis.extra, "exploration_iterations": length}
+            posterior = posterior.with_diagnostics(extra=extra)
+        return posterior
 
     def posterior_of(
         self, score: Score, seed: int, space: EdgeSpace, policy: Policy, key: Array, iterations: int
@@ -185,7 +191,7 @@ class DAGGFlowNet(TrainedLearner):
         if self.preset == "chains":
             settings += [self.chain_steps, self.num_chains]
         elif self.preset == "paper":
-            settings += [PAPERS_NETWORK]
+            settings += [PAPERS_NETWORK, self.recipe or PaperRecipe()]
         else:
             settings += [self.num_guides]
         return settings
@@ -193,6 +199,18 @@ class DAGGFlowNet(TrainedLearner):
     def training_preset(self, num_variables: int) -> Preset:
         """The preset with what the user set in its place."""
         preset = preset_for(self.preset, num_variables)
+        if self.recipe is not None:
+            if self.preset != "paper":
+                raise GFlowDAGError(
+                    f'a recipe is for the preset "paper", not for "{self.preset}": set preset="paper", or '
+                    "leave the recipe out"
+                )
+            if not isinstance(self.recipe, PaperRecipe):
+                raise GFlowDAGError(
+                    f"recipe must be a PaperRecipe, not {type(self.recipe).__name__}: "
+                    'PaperRecipe(batch_size=256), or PaperRecipe.from_toml("recipe.toml")'
+                )
+            preset = Preset(preset.iterations, self.recipe.batch_size, self.recipe.options())
         options = preset.options
         if self.learning_rate is not None:
             options = options._replace(learning_rate=self.learning_rate)
@@ -208,7 +226,8 @@ class DAGGFlowNet(TrainedLearner):
         if self.preset == "paper":
             if self.objective not in (None, "detailed"):
                 raise GFlowDAGError("the preset `paper` is trained by detailed balance: leave objective out")
-            return PaperLearner(edge_space(score), batch_size=preset.batch_size)
+            recipe = self.recipe or PaperRecipe()
+            return recipe.learner(edge_space(score), batch_size=preset.batch_size)
         objective = self.objective or "trajectory"
         check_memory(d, preset.batch_size, limit=MAX_MEMORY * count_devices(self.devices))
         return EdgeLearner(

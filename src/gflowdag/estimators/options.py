@@ -6,9 +6,12 @@ A test compares them with the parameters of the estimators, so a misspelt option
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from gflowdag.data.read_options import ColumnKeywords
+
+if TYPE_CHECKING:
+    from gflowdag.estimators.paper_recipe import PaperRecipe
 
 
 class MethodOptions(TypedDict, total=False):
@@ -31,6 +34,7 @@ class MethodOptions(TypedDict, total=False):
     depth: int
     # dag-gflownet
     preset: str
+    recipe: PaperRecipe | None
     objective: str | None
     num_weighted: int
     sampling_batch: int | None

@@ -45,12 +45,14 @@ def positive(default: float | None, *, zero: bool = False) -> Any:
     return _limited(default, limit)
 
 
-def share(default: float) -> Any:
-    """A number between 0 and 1, both excluded."""
+def share(default: float, *, zero: bool = False) -> Any:
+    """A number between 0 and 1, both excluded; `zero` is allowed where it means something."""
 
     def limit(value: Any) -> str | None:
-        is_share = isinstance(value, Real) and 0 < float(value) < 1
-        return None if is_share else f"a number between 0 and 1, got {value!r}"
+        number = float(value) if isinstance(value, Real) else math.nan
+        if 0 < number < 1 or (zero and number == 0):
+            return None
+        return f"{'0 or a number' if zero else 'a number'} between 0 and 1, got {value!r}"
 
     return _limited(default, limit)
 

@@ -23,6 +23,7 @@ from gflowdag.gflownet.spaces.edges import Observation as Observation
 from gflowdag.gflownet.spaces.edges import check_memory as check_memory
 from gflowdag.gflownet.spaces.edges import edge_space as edge_space
 from gflowdag.gflownet.spaces.orders import OrderSpace as OrderSpace
+from gflowdag.gflownet.trainer import Moment as Moment
 from gflowdag.gflownet.trainer import Options as Options
 from gflowdag.gflownet.trainer import Trained as Trained
 from gflowdag.gflownet.trainer import train as train

@@ -16,6 +16,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax import Array
+from optax.losses import huber_loss
 
 OBJECTIVES = ("detailed", "subtrajectory", "trajectory")
 
@@ -51,7 +52,7 @@ def flow_levels(log_flow: Array, log_policy: Array, shaped: Array) -> Array:
 def balance_loss(
     objective: str, estimates: Array, active: Array, stopped: Array, *, decay: float = 0.9
 ) -> Array:
-    """Mean Huber loss of one objective.
+    """Mean Huber loss of one objective: rewards of thousands of nats give finite steps.
 
     Args:
         objective: one of `OBJECTIVES`.
@@ -72,7 +73,8 @@ def balance_loss(
 def detailed_balance(estimates: Array, active: Array) -> Array:
     """Neighbouring states agree."""
     pairs = active[1:]
-    return jnp.where(pairs, huber(estimates[1:] - estimates[:-1]), 0.0).sum() / jnp.maximum(pairs.sum(), 1)
+    residual = huber_loss(estimates[1:] - estimates[:-1])
+    return jnp.where(pairs, residual, 0.0).sum() / jnp.maximum(pairs.sum(), 1)
 
 
 def subtrajectory_balance(estimates: Array, active: Array, decay: float) -> Array:
@@ -81,22 +83,15 @@ def subtrajectory_balance(estimates: Array, active: Array, decay: float) -> Arra
     distance = steps[None, :] - steps[:, None]
     weight = jnp.where(distance > 0, jnp.asarray(decay, jnp.float32) ** distance, 0.0)[..., None]
     weight = weight * (active[:, None] & active[None, :])
-    residual = huber(estimates[:, None] - estimates[None, :])
+    residual = huber_loss(estimates[:, None] - estimates[None, :])
     return (weight * residual).sum() / jnp.maximum(weight.sum(), 1e-6)
 
 
 def trajectory_balance(finals: Array) -> Array:
     """The ends of all trajectories, [batch], agree; their mean takes the place of a learnt log evidence."""
-    return huber(finals - jax.lax.stop_gradient(finals.mean())).mean()
+    return huber_loss(finals - jax.lax.stop_gradient(finals.mean())).mean()
 
 
 def final_estimates(estimates: Array, stopped: Array) -> Array:
     """The estimate at the end of each trajectory, its log importance weight, [batch]."""
     return jnp.where(stopped, estimates, 0.0).sum(axis=0)
-
-
-def huber(residual: Array, delta: float = 1.0) -> Array:
-    """Quadratic near zero, linear beyond `delta`: rewards of thousands of nats give finite steps."""
-    size = jnp.abs(residual)
-    near = jnp.minimum(size, delta)
-    return 0.5 * near**2 + delta * (size - near)

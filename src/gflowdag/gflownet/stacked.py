@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from gflowdag.gflownet.trainer import Learner
+from gflowdag.gflownet.trainer import Learner, Moment
 
 
 class Stacked(eqx.Module):
     """A learner made of learners that differ only in their arrays; see `trainer.Learner`.
 
     Losses are summed, so that each problem gets the gradient it would get alone; give the trainer
-    `stacked_optimizer`, which clips each problem's gradient by itself. Figures are means over the problems.
+    `stacked_optimizer`, which clips each problem's gradient by itself. Metrics are means over the problems.
     """
 
     learners: Any  # one learner whose array leaves have a leading axis [problems]
@@ -29,18 +29,23 @@ class Stacked(eqx.Module):
         self.learners = eqx.combine(jax.tree.map(lambda *leaves: jnp.stack(leaves), *arrays), static[0])
         self.size = len(learners)
 
+    @property
+    def plans_ahead(self) -> bool:
+        """Whether the learners follow the planned number of iterations."""
+        return getattr(self.learners, "plans_ahead", False)
+
     def init(self, key: Array) -> tuple[Any, Any]:
         """Parameters and memories, stacked."""
         return eqx.filter_vmap(lambda learner, key: learner.init(key))(
             self.learners, jax.random.split(key, self.size)
         )
 
-    def loss(self, params: Any, target: Any, memory: Any, key: Array, step: Array):
+    def loss(self, params: Any, target: Any, memory: Any, key: Array, moment: Moment):
         """Sum of the losses."""
-        losses, (memory, figures) = eqx.filter_vmap(
-            lambda learner, *state: learner.loss(*state, step), in_axes=eqx.if_array(0)
+        losses, (memory, metrics) = eqx.filter_vmap(
+            lambda learner, *state: learner.loss(*state, moment), in_axes=eqx.if_array(0)
         )(self.learners, params, target, memory, jax.random.split(key, self.size))
-        return losses.sum(), (memory, jax.tree.map(jnp.mean, figures))
+        return losses.sum(), (memory, jax.tree.map(jnp.mean, metrics))
 
 
 def stacked_optimizer(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:

@@ -33,22 +33,34 @@ from gflowdag.runtime.processes import agreed, is_leader
 from gflowdag.runtime.progress import Progress, silent
 
 _SHARE_OF_SAVING = 0.02  # of the time, at most, goes into checkpoints: those of large stacks have gigabytes
+_SHARE_OF_PLANNING = 0.02  # of a budget, for iterations that only measure the pace
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end
 
 
+class Moment(NamedTuple):
+    """Where a run is, for the schedules of a learner."""
+
+    step: Array  # int32 [], number of the iteration, from 0
+    planned: Array  # int32 [], number of iterations that the run is planned for
+
+
 class Learner(Protocol):
-    """What the trainer asks of a state space. Array leaves of a learner that is a pytree are traced."""
+    """What the trainer asks of a state space. Array leaves of a learner that is a pytree are traced.
+
+    A learner whose schedules follow `Moment.planned` says so by an attribute `plans_ahead = True`: a run with
+    a budget then measures its pace and plans the number of iterations before it begins.
+    """
 
     def init(self, key: Array) -> tuple[Any, Any]:
         """Fresh `(params, memory)`: what is learnt by gradients, and whatever else the loss carries on."""
         ...
 
     def loss(
-        self, params: Any, target: Any, memory: Any, key: Array, step: Array
+        self, params: Any, target: Any, memory: Any, key: Array, moment: Moment
     ) -> tuple[Array, tuple[Any, dict]]:
-        """`(loss, (memory, figures))` of one iteration; `target` is an older copy of `params`.
+        """`(loss, (memory, metrics))` of one iteration; `target` is an older copy of `params`.
 
-        Figures are scalars; their mean over a chunk goes to the progress and the metrics file.
+        Metrics are scalars; their mean over a chunk goes to the progress and the metrics file.
         """
         ...
 
@@ -74,6 +86,7 @@ class TrainState(NamedTuple):
     optimizer: Any
     memory: Any
     step: Array  # int32 []
+    planned: Array  # int32 [], number of iterations that the schedules of the learner follow
     horizon: Array  # int32 [], number of the last iteration
 
 
@@ -83,7 +96,8 @@ class Trained(NamedTuple):
     params: Any
     iterations: int  # giving this number reproduces the run, also one that was given a budget
     seconds: float  # of this call, compilation included
-    history: list[dict[str, float]]  # one row per chunk: step, seconds, loss, figures
+    history: list[dict[str, float]]  # one row per chunk: step, seconds, loss, metrics
+    planned: int  # more than `iterations` where the budget was over before
 
 
 def train(
@@ -103,7 +117,9 @@ def train(
     """Train `learner` for a number of iterations or for some time, or until the first of the two is over.
 
     A run with a budget chooses its last iteration when the time that is left just suffices, at the present
-    pace, to cool down the learning rate; the number it chose is returned and reproduces the run.
+    pace, to cool down the learning rate; the number it chose is returned and reproduces the run. Where the
+    learner plans ahead, the number is chosen at the start, from the pace of some iterations that are thrown
+    away; if the pace falls, the budget still ends the run.
 
     Args:
         learner: `init` and `loss`, pure.
@@ -128,8 +144,7 @@ def train(
     init_key, loop_key = jax.random.split(key)
     learner = replicated(learner)
 
-    longest = iterations or _OPEN_END
-    state = _fresh_state(learner, optimizer, init_key, longest)
+    state = _fresh_state(learner, optimizer, init_key, iterations or _OPEN_END)
     arrays, static = eqx.partition(state, eqx.is_array)
     if folder is not None:
         arrays = _prepare_folder(Path(folder), arrays, resume, fingerprint, iterations, budget)
@@ -137,26 +152,28 @@ def train(
 
     clock = _Clock(started, options)
     history: list[dict[str, float]] = []
+    step, planned, horizon = int(arrays.step), int(arrays.planned), int(arrays.horizon)
+    if budget is not None and step == 0 and getattr(learner, "plans_ahead", False):
+        planned = horizon = _plan(run_chunk, arrays, clock, budget, planned)
+        number = jnp.asarray(planned, jnp.int32)
+        arrays = arrays._replace(planned=number, horizon=number.copy())
     saved_at, pause, limit = clock.seconds, options.checkpoint_seconds, math.inf
-    step, horizon = int(arrays.step), int(arrays.horizon)
     try:
         while step < horizon:
-            time_decides = budget if horizon == longest else None  # until it has chosen the end
+            time_decides = budget if horizon == planned else None  # until it has chosen the end
             size = clock.chunk_size(step, horizon, time_decides)
             arrays, means = run_chunk(arrays, np.int32(size))
-            figures = {
-                name: float(value) for name, value in jax.device_get(means).items()
-            }  # waits for the chunk
+            metrics = {name: float(value) for name, value in jax.device_get(means).items()}  # waits for it
             step += size
             clock.chunk_done(size)
-            limit = min(limit, options.divergence * (abs(figures["loss"]) + 1.0))
-            if not figures["loss"] < limit:  # also catches NaN
-                raise TrainingError(_divergence_message(figures["loss"], step, folder))
+            limit = min(limit, options.divergence * (abs(metrics["loss"]) + 1.0))
+            if not metrics["loss"] < limit:  # also catches NaN
+                raise TrainingError(_divergence_message(metrics["loss"], step, folder))
 
-            history.append({"step": step, "seconds": clock.seconds, **figures})
+            history.append({"step": step, "seconds": clock.seconds, **metrics})
             if folder is not None and is_leader():
                 append_metrics(folder, history[-1])
-            _report(progress, clock, step, horizon, budget, figures)
+            _report(progress, clock, step, horizon, budget, metrics)
             if callback is not None:
                 callback(step, eqx.combine(arrays.params, static.params))
             if time_decides is not None and clock.seconds_to_cooldown(step, time_decides) <= 0:
@@ -172,7 +189,22 @@ def train(
         if folder is not None and not arrays.step.is_deleted() and jax.process_count() == 1:
             save_checkpoint(folder, arrays, fingerprint)
         raise
-    return Trained(eqx.combine(arrays.params, static.params), step, time.perf_counter() - started, history)
+    seconds = time.perf_counter() - started
+    return Trained(eqx.combine(arrays.params, static.params), step, seconds, history, planned)
+
+
+def _plan(run_chunk: Any, arrays: TrainState, clock: _Clock, budget: float, most: int) -> int:
+    """Number of iterations that the time allows, at the pace of some that are made on a copy."""
+    copy = jax.tree.map(jnp.copy, arrays)
+    ends = clock.seconds + _SHARE_OF_PLANNING * (budget - clock.seconds)
+    rounds = 0
+    while rounds < 2 or clock.seconds < ends:
+        size = clock.chunk_size(0, most, ends if rounds else None)
+        copy, means = run_chunk(copy, np.int32(size))
+        jax.block_until_ready(means)
+        clock.chunk_done(size)
+        rounds += 1
+    return max(1, min(most, int(clock.iterations_per_second * (budget - clock.seconds))))
 
 
 def clipped_adam(options: Options) -> optax.GradientTransformation:
@@ -201,13 +233,12 @@ def _fresh_state(learner: Learner, optimizer: Any, key: Array, horizon: int) -> 
         lambda leaf: jnp.array(leaf) if eqx.is_array(leaf) else leaf,
         optimizer.init(eqx.filter(params, eqx.is_inexact_array)),
     )
-    return TrainState(
-        params, target, opt_state, memory, jnp.zeros((), jnp.int32), jnp.asarray(horizon, jnp.int32)
-    )
+    step, planned, last = (jnp.asarray(number, jnp.int32) for number in (0, horizon, horizon))
+    return TrainState(params, target, opt_state, memory, step, planned, last)
 
 
 def _compile(learner, static, optimizer, options: Options, arrays, loop_key: Array):
-    """The compiled chunk `(state, number of iterations) -> (state, mean loss and figures)`."""
+    """The compiled chunk `(state, number of iterations) -> (state, mean loss and metrics)`."""
     learner_arrays, learner_static = eqx.partition(learner, eqx.is_array)
 
     def chunk(learner_arrays, key: Array, arrays: TrainState, size: Array):
@@ -215,13 +246,13 @@ def _compile(learner, static, optimizer, options: Options, arrays, loop_key: Arr
 
         def one_step(arrays):
             state = eqx.combine(arrays, static)
-            state, figures = step(learner, optimizer, options, key, state)
-            return eqx.filter(state, eqx.is_array), figures
+            state, metrics = step(learner, optimizer, options, key, state)
+            return eqx.filter(state, eqx.is_array), metrics
 
         def body(_, carry):
             arrays, sums = carry
-            arrays, figures = one_step(arrays)
-            return arrays, jax.tree.map(jnp.add, sums, figures)
+            arrays, metrics = one_step(arrays)
+            return arrays, jax.tree.map(jnp.add, sums, metrics)
 
         shapes = jax.eval_shape(one_step, arrays)[1]
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -238,8 +269,12 @@ def step(
 ) -> tuple[TrainState, dict[str, Array]]:
     """One iteration: gradient, optimiser, target copy."""
     objective = eqx.filter_value_and_grad(learner.loss, has_aux=True)
-    (loss, (memory, figures)), gradient = objective(
-        state.params, state.target, state.memory, jax.random.fold_in(key, state.step), state.step
+    (loss, (memory, metrics)), gradient = objective(
+        state.params,
+        state.target,
+        state.memory,
+        jax.random.fold_in(key, state.step),
+        Moment(state.step, state.planned),
     )
     updates, opt_state = optimizer.update(
         gradient, state.optimizer, eqx.filter(state.params, eqx.is_inexact_array)
@@ -250,9 +285,12 @@ def step(
     target = jax.tree.map(
         lambda new, old: jnp.where(copy, new, old) if eqx.is_array(new) else new, params, state.target
     )
-    figures = {"loss": loss, **figures}
-    figures = {name: jnp.asarray(value, jnp.float32) for name, value in figures.items()}
-    return TrainState(params, target, opt_state, memory, state.step + 1, state.horizon), figures
+    metrics = {"loss": loss, **metrics}
+    metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
+    advanced = state._replace(
+        params=params, target=target, optimizer=opt_state, memory=memory, step=state.step + 1
+    )
+    return advanced, metrics
 
 
 class _Clock:
@@ -320,14 +358,14 @@ def _prepare_folder(
 
 
 def _report(
-    progress: Progress, clock: _Clock, step: int, horizon: int, budget: float | None, figures: dict
+    progress: Progress, clock: _Clock, step: int, horizon: int, budget: float | None, metrics: dict
 ) -> None:
     rate = {"it/s": clock.iterations_per_second}
     if budget is None:
-        progress(step, horizon, **figures, **rate)
+        progress(step, horizon, **metrics, **rate)
     else:
         done = max(clock.seconds, budget * step / horizon)
-        progress(min(done, budget), budget, **figures, **rate)
+        progress(min(done, budget), budget, **metrics, **rate)
 
 
 def _divergence_message(loss: float, step: int, folder: str | Path | None) -> str:

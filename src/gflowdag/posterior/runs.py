@@ -34,11 +34,10 @@ from gflowdag.runtime.strict_json import with_infinities
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
 # Settings that do not decide the answer; of files their content does, not their names.
-NOT_ASKED = frozenset(
-    ("command", "data", "out", "quiet", "json", "devices", "knowledge_file", "truth_file", "question_sha256")
-)
+_FILES = ("knowledge_file", "truth_file", "recipe_file")
+NOT_ASKED = frozenset(("command", "data", "out", "quiet", "json", "devices", *_FILES, "question_sha256"))
 # Settings that version 0.2 did not store, or only as the name of a file; the hash of the table covers most.
-_SINCE_0_3 = {"kinds", "bins", "transform", "score_parameters", "prior_parameters", "truth"}
+_SINCE_0_3 = {"kinds", "bins", "transform", "score_parameters", "prior_parameters", "truth", "recipe"}
 _MAX_METRICS_BYTES = 256 << 20
 _VERSIONED = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "numba", "pandas", "scikit-learn")
 

@@ -17,6 +17,7 @@ from jax import Array
 from gflowdag.gflownet.policies.pairs import PairPolicy
 from gflowdag.gflownet.spaces import Policy
 from gflowdag.gflownet.spaces.edges import EdgeSpace
+from gflowdag.gflownet.trainer import Moment
 from gflowdag.runtime.devices import split
 
 
@@ -35,13 +36,13 @@ class EdgeCloning(eqx.Module):
         d = self.space.num_variables
         return PairPolicy(d, width=self.width, depth=self.depth, backward="uniform", key=key), ()
 
-    def loss(self, params: PairPolicy, target: PairPolicy, memory: tuple[()], key: Array, step: Array):
+    def loss(self, params: PairPolicy, target: PairPolicy, memory: tuple[()], key: Array, moment: Moment):
         """Negative log likelihood of the next steps, in nats per step.
 
         `above` is the mean log importance weight of the graphs' trajectories: if the graphs come from the
         posterior, the log evidence plus the Kullback–Leibler divergence of the policy from the posterior.
         """
-        del target, step
+        del target, moment
         row_key, subset_key = jax.random.split(key)
         rows = jax.random.randint(row_key, (self.batch_size,), 0, len(self.graphs), jnp.int32)
         keys = split(jax.random.split(subset_key, self.batch_size))

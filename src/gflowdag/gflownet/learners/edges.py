@@ -20,6 +20,7 @@ from gflowdag.gflownet.policies.pairs import PairPolicy
 from gflowdag.gflownet.retrace import walk_back
 from gflowdag.gflownet.rollout import Trajectories, join, rollout, sharpened, steps_of
 from gflowdag.gflownet.spaces.edges import EdgeSpace, tempered
+from gflowdag.gflownet.trainer import Moment
 
 BLOCK = 8  # about as many time steps have their gradient computed together; unreached blocks are skipped
 
@@ -93,9 +94,9 @@ class EdgeLearner(eqx.Module):
         policy = PairPolicy(d, width=self.width, depth=self.depth, backward=backward, key=key)
         return policy, self.tempering.start(self.space)
 
-    def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, step: Array):
+    def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, moment: Moment):
         """Imbalance of fresh trajectories."""
-        del target, step
+        del target, moment
         guided = 0 if self.guides is None else max(int(self.guided_share * self.batch_size), 1)
         guided = min(guided, self.batch_size - 1)
         own = self.batch_size - guided

@@ -10,12 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from optax.losses import huber_loss
 
 from gflowdag.gflownet.learners.orders import draw_orders
-from gflowdag.gflownet.objectives import huber
 from gflowdag.gflownet.policies.orders import OrderPolicy
 from gflowdag.gflownet.rollout import Trajectories, follow, rollout, steps_of
 from gflowdag.gflownet.spaces.orders import OrderSpace
+from gflowdag.gflownet.trainer import Moment
 
 _STEEPEST = 10.0  # nats of imbalance from which on an order pulls no harder
 _BOTTOM = 1000.0  # nats; own orders that much below all given ones count as this, also impossible ones
@@ -34,7 +35,7 @@ class OrderCloning(eqx.Module):
         """A fresh network; no memory."""
         return OrderPolicy(self.space.num_variables, self.width, self.depth, key), ()
 
-    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
+    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, moment: Moment):
         """Negative mean log-likelihood of a batch.
 
         `above` is the mean log importance weight of the orders: if they come from the posterior, the log
@@ -54,7 +55,7 @@ class OrderMatching(OrderCloning):
     cloned are untrained, and sub-trajectory balance would ruin the policy before it had learnt them).
     """
 
-    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
+    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, moment: Moment):
         """Both losses of a batch, half of which is given.
 
         `above` is as in `OrderCloning`, `below` the same of the policy's own orders: the log evidence less
@@ -71,7 +72,7 @@ class OrderMatching(OrderCloning):
         log_ratios = jnp.concatenate([above, below])
         # A median, as one impossible order of the policy's own would carry a mean away.
         imbalance = log_ratios - jax.lax.stop_gradient(jnp.median(log_ratios))
-        loss = huber(imbalance, _STEEPEST).mean() - log_theirs.mean()
+        loss = huber_loss(imbalance, _STEEPEST).mean() - log_theirs.mean()
         return loss.astype(jnp.float32), (memory, {"above": above.mean(), "below": below.mean()})
 
 

@@ -20,6 +20,7 @@ from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
 from gflowdag.gflownet.rollout import Chooser, Trajectories, draw_action, rollout, steps_of
 from gflowdag.gflownet.spaces import Decision
 from gflowdag.gflownet.spaces.orders import OrderSpace
+from gflowdag.gflownet.trainer import Moment
 from gflowdag.runtime.devices import split
 
 _LOG_ZERO = -50.0  # stands for log 0 in the loss, so that dead ends are unlearnt and gradients stay finite
@@ -40,7 +41,7 @@ class OrderLearner(eqx.Module):
         """A fresh network; no memory."""
         return OrderPolicy(self.space.num_variables, self.width, self.depth, key), ()
 
-    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, step: Array):
+    def loss(self, params: OrderPolicy, target: OrderPolicy, memory: tuple[()], key: Array, moment: Moment):
         """Loss of one batch of trajectories, with the effective sample size of the policy's own."""
         drawn = draw_orders(
             self.space,

@@ -7,19 +7,20 @@ network for the stop probability of the next state.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from optax.losses import huber_loss
 
-from gflowdag.gflownet.objectives import huber
 from gflowdag.gflownet.policies.linear_transformer import LinearTransformer, Sizes
 from gflowdag.gflownet.replay import Replay, draw_items, empty_replay, store
 from gflowdag.gflownet.rollout import draw_action
 from gflowdag.gflownet.spaces import Policy
 from gflowdag.gflownet.spaces.edges import DAGState, EdgeSpace, Observation, uniform_policy
+from gflowdag.gflownet.trainer import Moment
 from gflowdag.graph import incremental
 from gflowdag.graph.incremental import EdgeState
 from gflowdag.runtime.devices import gathered, split
@@ -48,9 +49,15 @@ class PaperLearner(eqx.Module):
     num_environments: int = eqx.field(static=True, default=8)
     capacity: int = eqx.field(static=True, default=100_000)
     prefill: int = eqx.field(static=True, default=1000)  # random steps of each environment before training
-    exploration_iterations: int = eqx.field(static=True, default=50_000)
+    exploration_iterations: int | None = eqx.field(static=True, default=None)  # half of the planned ones
     min_exploration: float = eqx.field(static=True, default=0.1)
+    huber_delta: float = eqx.field(static=True, default=1.0)
     sizes: Sizes = eqx.field(static=True, default=Sizes())
+
+    @property
+    def plans_ahead(self) -> bool:
+        """Whether exploration follows the planned number of iterations."""
+        return self.exploration_iterations is None
 
     def init(self, key: Array) -> tuple[LinearTransformer, Memory]:
         """A fresh network, and a replay buffer filled by random steps."""
@@ -69,18 +76,32 @@ class PaperLearner(eqx.Module):
         return policy, jax.lax.fori_loop(0, self.prefill, random_step, memory)
 
     def loss(
-        self, params: LinearTransformer, target: LinearTransformer, memory: Memory, key: Array, step: Array
+        self,
+        params: LinearTransformer,
+        target: LinearTransformer,
+        memory: Memory,
+        key: Array,
+        moment: Moment,
     ):
         """Modified detailed balance on a batch from the buffer, after one step of every environment."""
         collect_key, replay_key = jax.random.split(key)
-        grown = jnp.minimum(step.astype(jnp.float32) / self.exploration_iterations, 1.0)
-        exploration = 1.0 - (1.0 - self.min_exploration) * grown
+        exploration = self._exploration(moment)
         memory = jax.lax.stop_gradient(self._collect(params, memory, collect_key, exploration))
         # Rows are fetched where they lie and only then shared out: the buffer itself is never gathered.
         batch = split(gathered(draw_items(memory.replay, replay_key, self.batch_size)))
         residual = jax.vmap(lambda transition: residual_of(self.space, params, target, transition))(batch)
         edges_now = memory.environments.graph.num_edges.astype(jnp.float32).mean()
-        return huber(residual).mean(), (memory, {"exploration": exploration, "edges": edges_now})
+        loss = huber_loss(residual, delta=self.huber_delta).mean()
+        return loss, (memory, {"exploration": exploration, "edges": edges_now})
+
+    def exploration_length(self, planned: Any) -> Any:
+        """Iterations in which the share of random actions falls to the least one."""
+        return (planned + 1) // 2 if self.exploration_iterations is None else self.exploration_iterations
+
+    def _exploration(self, moment: Moment) -> Array:
+        """Share of random actions: it falls linearly from 1."""
+        grown = jnp.minimum(moment.step.astype(jnp.float32) / self.exploration_length(moment.planned), 1.0)
+        return 1.0 - (1.0 - self.min_exploration) * grown
 
     def _collect(self, policy: Policy, memory: Memory, key: Array, exploration: Array | float) -> Memory:
         """One step of every environment; its transition is stored unless it is a stop."""

@@ -108,7 +108,7 @@ class OrderSpace(NamedTuple):
             orders.place(self.weights, state.order, action),
             self.potential.place(state.potential, action),
             jnp.logaddexp(state.log_totals, gained),
-            state.sequence.at[self.size(state)].set(action),
+            state.sequence.at[self.size(state)].set(jnp.asarray(action, jnp.int32)),
             state.log_weight + state.order.log_weights[action],
         )
 

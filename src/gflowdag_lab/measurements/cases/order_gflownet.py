@@ -21,7 +21,7 @@ import pandas as pd
 from gflowdag import metrics
 from gflowdag.estimators import OrderGFlowNet, OrderMCMC, order_space
 from gflowdag.exact import reference
-from gflowdag.gflownet import OrderLearner, OrderSpace, sample, train
+from gflowdag.gflownet import Moment, OrderLearner, OrderSpace, sample, train
 from gflowdag.orders import order_problem
 from gflowdag.score import Score
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
@@ -191,9 +191,8 @@ def _rates(options: Options) -> Iterator[Row]:
 def _rate(space: OrderSpace, batch: int, seconds: float) -> Row:
     learner = OrderLearner(space, batch=batch)
     params, memory = learner.init(jax.random.key(0))
-    gradient = eqx.filter_value_and_grad(
-        lambda p, learner, key: learner.loss(p, p, memory, key, jnp.int32(0))[0]
-    )
+    moment = Moment(jnp.int32(0), jnp.int32(1))
+    gradient = eqx.filter_value_and_grad(lambda p, learner, key: learner.loss(p, p, memory, key, moment)[0])
 
     walk = _seconds_per_call(lambda key: sample(space, params, key, batch, batch=batch).built)
     jitted = eqx.filter_jit(gradient)

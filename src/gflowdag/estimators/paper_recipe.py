@@ -1,0 +1,137 @@
+"""The constants of the paper's recipe, each to be set in Python or in a TOML file."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from gflowdag.data.reading import read_text
+from gflowdag.errors import GFlowDAGError
+from gflowdag.estimators.parameters import check_parameters, positive, share, whole
+from gflowdag.gflownet.learners.paper import PaperLearner
+from gflowdag.gflownet.policies.linear_transformer import Sizes
+from gflowdag.gflownet.spaces.edges import EdgeSpace
+from gflowdag.gflownet.trainer import Options
+from gflowdag.runtime.messages import instead
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperRecipe:
+    """Network and training of the preset `paper`; the defaults are those of the official implementation.
+
+    Args:
+        batch_size: transitions in a training step.
+        learning_rate: of Adam.
+        warmup: iterations in which the learning rate grows linearly; 1 for none.
+        cooldown: share of the iterations, at the end, in which the learning rate falls to zero.
+        max_gradient_norm: longer gradients are scaled down to this norm; by default none is.
+        huber_delta: imbalance in nats from which on the loss grows linearly.
+        target_period: iterations between copies of the network into the target network.
+        num_environments: graphs that grow side by side, one edge in an iteration.
+        prefill: random steps of every environment before training.
+        replay_capacity: transitions in the replay buffer.
+        exploration_iterations: iterations in which the share of random actions falls to the least one; by
+            default half of those that are planned.
+        min_exploration: the least share of random actions.
+        embedding: size of the embedding of a source, of a target, and of an edge's bit.
+        num_heads: heads of the attention.
+        head_size: size of each head.
+        hidden: width of the perceptron in each block.
+        shared_blocks: blocks of the trunk.
+        head_blocks: blocks that lead to stopping, and as many to the edges.
+    """
+
+    batch_size: int = whole(32)
+    learning_rate: float = positive(1e-5)
+    warmup: int = whole(1)
+    cooldown: float = share(0.0, zero=True)
+    max_gradient_norm: float | None = positive(None)
+    huber_delta: float = positive(1.0)
+    target_period: int = whole(1000)
+    num_environments: int = whole(8)
+    prefill: int = whole(1000)
+    replay_capacity: int = whole(100_000)
+    exploration_iterations: int | None = whole(None)
+    min_exploration: float = share(0.1, zero=True)
+    embedding: int = whole(128)
+    num_heads: int = whole(4)
+    head_size: int = whole(64)
+    hidden: int = whole(512)
+    shared_blocks: int = whole(3, least=0)
+    head_blocks: int = whole(2, least=0)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        if self.num_environments > self.replay_capacity:
+            raise GFlowDAGError(
+                f"num_environments is {self.num_environments}, but replay_capacity only "
+                f"{self.replay_capacity}: the buffer must take one transition of every environment"
+            )
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read a recipe from a TOML file with any of the parameters of this class.
+
+        For example::
+
+            batch_size = 256
+            learning_rate = 1e-4
+            embedding = 64
+        """
+        text = read_text(Path(path), GFlowDAGError)
+        try:
+            content = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and deep nesting
+            raise GFlowDAGError(f"{path} is not a TOML file: {error}.") from error
+        try:
+            return cls.from_dict(content)
+        except GFlowDAGError as error:
+            raise GFlowDAGError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; what is left out has its default."""
+        known = [parameter.name for parameter in fields(cls)]
+        for name in content:
+            if name not in known:
+                raise GFlowDAGError(f"the recipe has no parameter {name!r}; {instead(name, known)}")
+        return cls(**content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All parameters, for a configuration file."""
+        return asdict(self)
+
+    def options(self) -> Options:
+        """How the network is optimised."""
+        return Options(
+            learning_rate=self.learning_rate,
+            warmup=self.warmup,
+            clip=math.inf if self.max_gradient_norm is None else self.max_gradient_norm,
+            target_period=self.target_period,
+            cooldown=self.cooldown,
+        )
+
+    def learner(self, space: EdgeSpace, *, batch_size: int) -> PaperLearner:
+        """What is trained."""
+        return PaperLearner(
+            space,
+            batch_size=batch_size,
+            num_environments=self.num_environments,
+            capacity=self.replay_capacity,
+            prefill=self.prefill,
+            exploration_iterations=self.exploration_iterations,
+            min_exploration=self.min_exploration,
+            huber_delta=self.huber_delta,
+            sizes=Sizes(
+                embedding=self.embedding,
+                heads=self.num_heads,
+                head_size=self.head_size,
+                hidden=self.hidden,
+                shared_blocks=self.shared_blocks,
+                head_blocks=self.head_blocks,
+            ),
+        )
