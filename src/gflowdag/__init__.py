@@ -15,6 +15,8 @@ _LAZY = {
     "load_dataset": "gflowdag.data",
     "BGe": "gflowdag.score",
     "BDeu": "gflowdag.score",
+    "ConditionalGaussian": "gflowdag.score",
+    "DegenerateGaussian": "gflowdag.score",
     "LocalScore": "gflowdag.score",
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
@@ -57,6 +59,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.posterior.posterior import Posterior as Posterior
     from gflowdag.score import BDeu as BDeu
     from gflowdag.score import BGe as BGe
+    from gflowdag.score import ConditionalGaussian as ConditionalGaussian
+    from gflowdag.score import DegenerateGaussian as DegenerateGaussian
     from gflowdag.score import LocalScore as LocalScore
 else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
     import importlib

@@ -64,7 +64,6 @@ def _holed() -> pd.DataFrame:
         (GOOD.set_axis(["a", "a", "b", "c"], axis=1), {}, r"more than once: 'a'"),
         (GOOD.set_axis(["1", 1, "b", "c"], axis=1), {}, r"more than once: '1'"),
         (GOOD.set_axis(["a", " ", "b", "c"], axis=1), {}, r'Column 2 has no name.*columns\[1\].*--drop ""'),
-        (_with(group=["u", "v"] * 25), {}, r"mixes kinds.*discrete: 'group'.*discretize='quantile'"),
         (
             TEXT.assign(key=[f"id{i}" for i in range(50)]),
             {},

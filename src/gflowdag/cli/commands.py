@@ -124,8 +124,14 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     """The score that a configuration names, with the hyper-parameters that it sets."""
     from gflowdag.score import named_score
 
-    of_score = {"bge": ("alpha_mu", "alpha_w"), "bdeu": ("ess",), "bde": ("ess",)}
-    known = [name for names in of_score.values() for name in names]
+    of_score = {
+        "bge": ("alpha_mu", "alpha_w"),
+        "bdeu": ("ess",),
+        "bde": ("ess",),
+        "conditional-gaussian": ("ess", "alpha_mu", "alpha_w"),
+        "degenerate-gaussian": ("alpha_mu", "alpha_w"),
+    }
+    known = list(dict.fromkeys(name for names in of_score.values() for name in names))
     hyper = {name: config[name] for name in known if config.get(name) is not None}
     if not hyper:
         return config["score"]

@@ -17,6 +17,10 @@ from gflowdag import __version__
 from gflowdag.data import Dataset
 from gflowdag.runtime.messages import counted
 
+_MIXED = (
+    "Columns of both kinds: name a score that takes them, --score conditional-gaussian (directions between "
+    "the kinds are assumed) or --score degenerate-gaussian (levels count as numbers)."
+)
 _MAX_COLUMNS = 20  # of the table that `check` lists
 
 
@@ -40,7 +44,7 @@ def describe(data: Dataset) -> dict[str, Any]:
         "rows": data.num_rows,
         "variables": data.num_variables,
         "columns": columns,
-        "notes": list(data.notes),
+        "notes": [*data.notes, *([_MIXED] if data.is_mixed else [])],
         "methods": method_costs(data),
         "chosen": {"method": method, "why": why},
     }
@@ -54,7 +58,8 @@ def method_costs(data: Dataset) -> list[dict[str, Any]]:
     return estimate_costs(
         data.num_variables,
         data.num_rows,
-        discrete=data.is_discrete,
+        discrete=not data.is_continuous,
+        mixed=data.is_mixed,
         intervened=data.intervened is not None,
         known_edges=knowledge is not None and knowledge.rules_out_edges,
         limited_parents=knowledge is not None and knowledge.max_parents is not None,

@@ -26,6 +26,8 @@ class ScoreName(StrEnum):
     bge = "bge"
     bdeu = "bdeu"
     bde = "bde"
+    conditional_gaussian = "conditional-gaussian"
+    degenerate_gaussian = "degenerate-gaussian"
 
 
 AlphaMu = Annotated[float | None, typer.Option(help="BGe: strength of the prior mean, in rows (1).")]

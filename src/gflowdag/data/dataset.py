@@ -104,12 +104,15 @@ class Dataset:
                 else column
                 for column in columns
             ]
-        table.check_one_kind(columns)
-        is_continuous = columns[0].kind == "continuous"
-        if is_continuous and options.standardize:
-            columns = [column.standardized(frame[column.name]) for column in columns]
+        if options.standardize:
+            columns = [
+                column.standardized(frame[column.name]) if column.kind == "continuous" else column
+                for column in columns
+            ]
         values = _encoded(columns, frame)
-        (check_collinear if is_continuous else check_copies)(values, names)
+        for kind, check in (("continuous", check_collinear), ("discrete", check_copies)):
+            if chosen := [index for index, column in enumerate(columns) if column.kind == kind]:
+                check(values[:, chosen], [names[index] for index in chosen])
 
         notes += table.notes_on_columns(columns) + table.notes_on_interventions(intervened, names)
         notes += row_numbers
@@ -273,9 +276,15 @@ class Dataset:
         return all(kind == "discrete" for kind in self.kinds)
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether there are continuous and discrete variables."""
+        return not (self.is_continuous or self.is_discrete)
+
+    @property
     def standardized(self) -> bool:
-        """Whether the columns were scaled to mean 0 and standard deviation 1."""
-        return all(column.scaling is not None for column in self.columns)
+        """Whether the continuous columns were scaled to mean 0 and standard deviation 1."""
+        scalings = [column.scaling for column in self.columns if column.kind == "continuous"]
+        return bool(scalings) and None not in scalings
 
     @cached_property
     def sha256(self) -> str:

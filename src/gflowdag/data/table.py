@@ -189,30 +189,18 @@ def column_transforms(kinds: Mapping[str, Kind], options: ReadOptions) -> dict[s
     return dict(transforms)
 
 
-def check_one_kind(columns: Sequence[Column]) -> None:
-    """Refuse a mix of continuous and discrete columns: no score handles it."""
-    continuous = [column.name for column in columns if column.kind == "continuous"]
-    discrete = [column.name for column in columns if column.kind == "discrete"]
-    if continuous and discrete:
-        raise DataError(
-            "The table mixes kinds, which no score handles. "
-            f"Continuous: {shown(map(repr, continuous))}; discrete: {shown(map(repr, discrete))}. "
-            "Pass discretize='quantile' to cut the continuous columns into bins, or "
-            f"kinds={{{discrete[0]!r}: 'continuous'}} and so on where the levels are numbers on a scale "
-            "(--discretize quantile or --continuous NAMES on the command line)."
-        )
-
-
 def notes_on_columns(columns: Sequence[Column]) -> list[str]:
-    """What was made of the columns, in sentences for the user."""
-    names = shown([column.name for column in columns], 12)
-    first = columns[0]
-    count = counted(len(columns), "variable")
-    if first.kind == "continuous":
-        how = "standardised (ddof = 1)" if first.scaling else "not scaled"
-        return [*_notes_on_transforms(columns), f"{count} taken as continuous, {how}: {names}."]
-    notes = [f"{count} taken as discrete: {names}."]
-    if binned := [column for column in columns if column.cuts is not None]:
+    """What was made of the columns, in sentences for the user; first the continuous ones."""
+    continuous = [column for column in columns if column.kind == "continuous"]
+    discrete = [column for column in columns if column.kind == "discrete"]
+    notes = []
+    if continuous:
+        how = "standardised (ddof = 1)" if continuous[0].scaling else "not scaled"
+        notes = _notes_on_transforms(continuous)
+        notes.append(f"{_count(continuous)} taken as continuous, {how}: {_names(continuous)}.")
+    if discrete:
+        notes.append(f"{_count(discrete)} taken as discrete: {_names(discrete)}.")
+    if binned := [column for column in discrete if column.cuts is not None]:
         levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)
         notes.append(f"{len(binned)} of them were continuous and cut into bins: {levels}.")
     return notes
@@ -225,6 +213,14 @@ def _notes_on_transforms(columns: Sequence[Column]) -> list[str]:
     return notes + (
         [f"Ranks (normal scores) in place of the values of {shown(ranked, 12)}."] if ranked else []
     )
+
+
+def _count(columns: Sequence[Column]) -> str:
+    return counted(len(columns), "variable")
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return shown([column.name for column in columns], 12)
 
 
 def notes_on_row_numbers(frame: Frame) -> list[str]:

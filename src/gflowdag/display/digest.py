@@ -14,6 +14,7 @@ from gflowdag.runtime.messages import counted
 MAX_ROWS = 20
 _LEAST_PROBABILITY = 0.01
 _DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
+ASSUMED = " (assumed)"  # after an edge whose direction the score took for granted; a note says why
 _NAME_WIDTH = 19  # columns of a variable's name
 
 
@@ -79,7 +80,7 @@ def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict[Any, Any]]:
 
 
 def _edge(pair: dict[Any, Any], label: dict[str, str]) -> str:
-    return f"{label[pair['source']]} → {label[pair['target']]}"
+    return f"{label[pair['source']]} → {label[pair['target']]}{ASSUMED if pair['assumed'] else ''}"
 
 
 def _evidence(posterior: Posterior) -> str | None:

@@ -10,15 +10,25 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from gflowdag.data import Dataset, Knowledge
+from gflowdag.data import Constraints, Dataset, Knowledge
 from gflowdag.data.description import TableDescription
-from gflowdag.errors import DataError, KnowledgeError, ModelWarning
-from gflowdag.estimators.method import DISCRETE, INTERVENTIONS, KNOWN_EDGES, MAX_PARENTS, Method, Problem
+from gflowdag.errors import DataError, KnowledgeError, ModelWarning, ScoreError
+from gflowdag.estimators.method import (
+    DISCRETE,
+    INTERVENTIONS,
+    KNOWN_EDGES,
+    MAX_PARENTS,
+    MIXED,
+    Method,
+    Problem,
+)
 from gflowdag.estimators.parameters import check_parameters, positive, whole
 from gflowdag.estimators.registry import estimator_classes
+from gflowdag.posterior.assumed import assumed_directions
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.model_fit import check_residuals
 from gflowdag.posterior.posterior import Posterior
@@ -33,6 +43,7 @@ _SHARE_OF_SAMPLING = 0.2  # of a budget is kept for drawing and weighing the sam
 _LEAST_TRAINING = 0.1  # seconds, however little is left
 _REMEDIES = {  # about data and knowledge that a method cannot use
     DISCRETE: "needs continuous columns: make them continuous",
+    MIXED: "needs columns of one kind: cut the continuous ones into bins (discretize='quantile')",
     INTERVENTIONS: "cannot use interventional data: drop the intervened rows",
     KNOWN_EDGES: "cannot use required or forbidden edges, nor tiers: leave them out of the knowledge",
     MAX_PARENTS: "cannot use max_parents: leave it out of the knowledge",
@@ -47,7 +58,8 @@ class StructureLearner(BaseEstimator):
 
     Args:
         score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bdeu"`, `"bde"` (BDeu with
-            equivalent sample size 1 and no limit on the cells of a family), or a score object:
+            equivalent sample size 1 and no limit on the cells of a family), `"conditional-gaussian"` or
+            `"degenerate-gaussian"` (columns of both kinds), or a score object:
             `BGe(alpha_w=20)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
@@ -101,6 +113,12 @@ class StructureLearner(BaseEstimator):
         score = make_score(data, score=self.score, prior=self.prior, knowledge=data.knowledge)
         for caution in score.likelihood.cautions:
             warnings.warn(caution, ModelWarning, stacklevel=3)
+        if score.likelihood.forbidden_edges is not None and not self.record.uses_known_edges:
+            raise ScoreError(
+                f"{type(self).__name__} cannot leave out edges, and {self.score!r} has no likelihood for "
+                "some: use score='degenerate-gaussian', or another method"
+            )
+        known = (data.knowledge or Knowledge()).resolve(data.names)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         self._data = data
         started = time.perf_counter()
@@ -112,8 +130,9 @@ class StructureLearner(BaseEstimator):
             seconds=seconds,
             model_fit=check_residuals(posterior, data),
             notes=(*data.notes, *self._score_notes(score)),
+            assumed_directions=assumed_directions(posterior, _forced_directions(score, known)),
             interventional=True if data.intervened is not None else None,
-            knowledge=True if score.constraints.rules_out_graphs else None,
+            knowledge=True if known.rules_out_graphs else None,
             uses_prior=None if self.record.uses_prior else False,
             share_done=None if self.budget is None else posterior.diagnosis.share_done,
             explanation=_explained(posterior.diagnosis, self.budget),
@@ -138,7 +157,7 @@ class StructureLearner(BaseEstimator):
             )
         problem = Problem.of(data)
         for what in self.record.unusable(problem):
-            error = DataError if what in (DISCRETE, INTERVENTIONS) else KnowledgeError
+            error = DataError if what in (DISCRETE, MIXED, INTERVENTIONS) else KnowledgeError
             raise error(f"{name} {_REMEDIES[what]}, or use {_alternatives(problem)}")
 
     def _fingerprint(self, score: Score, seed: int, *settings: Any) -> str:
@@ -177,6 +196,14 @@ class TrainedLearner(StructureLearner):
             return None
         left = (1 - _SHARE_OF_SAMPLING) * self._deadline.seconds_left
         return float(agreed(max(left, _LEAST_TRAINING)))
+
+
+def _forced_directions(score: Score, known: Constraints) -> NDArray[np.bool_]:
+    """Edges `i → j` whose reverse the score alone rules out, bool [d, d]."""
+    excluded = score.likelihood.forbidden_edges
+    if excluded is None:
+        return np.zeros_like(known.forbidden)
+    return (excluded & ~known.forbidden).T & ~score.constraints.forbidden
 
 
 def _explained(diagnosis: Diagnostics, budget: float | None) -> str:

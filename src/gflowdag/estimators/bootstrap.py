@@ -18,6 +18,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 from gflowdag.score.bdeu import BDeuLikelihood
+from gflowdag.score.registry import unbound_score
 from gflowdag.search import ges
 
 
@@ -123,7 +124,7 @@ class BootstrapGES(_Bootstrap):
         label="bootstrapped greedy equivalence search",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",
-        assumes="scores of its own, Gaussian BIC or BDeu, unless it is given a score object",
+        assumes="scores of its own, Gaussian BIC or BDeu, unless it is given a score object or both kinds",
         use_when="comparison with the literature",
         uses_interventions=False,
         uses_known_edges=False,  # the search walks over whole equivalence classes
@@ -135,15 +136,15 @@ class BootstrapGES(_Bootstrap):
     penalty: float = positive(1.0, zero=True)
 
     def _uses_score(self) -> bool:
-        return not isinstance(self.score, str)
+        return not isinstance(self.score, str) or self._data.is_mixed  # its own are for one kind
 
     def _search(self, score: Score) -> bootstrap.Search:
         limit = score.constraints.max_parents
-        if not isinstance(self.score, str):
+        if self._uses_score():
             return partial(
                 ges.search_by,
                 data=self._data,
-                score=self.score,
+                score=unbound_score(self._data, self.score),
                 prior_log_weights=score.prior_log_weights,
                 max_parents=limit,
             )
@@ -174,6 +175,7 @@ class BootstrapPC(_Bootstrap):
         assumes="independence tests instead of the score",
         use_when="comparison with the literature",
         extra="baselines",
+        takes_mixed=False,
         uses_interventions=False,
         uses_prior=False,
         seconds=power_law({11: 2.6, 20: 13.6}),

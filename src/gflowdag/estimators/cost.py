@@ -31,6 +31,7 @@ def estimate_costs(
     intervened: bool = False,
     known_edges: bool = False,
     limited_parents: bool = False,
+    mixed: bool = False,
 ) -> list[dict[str, Any]]:
     """One row for each method: `method`, `answer`, `seconds`, `bytes`, and these in words: `time`, `memory`.
 
@@ -40,12 +41,13 @@ def estimate_costs(
     Args:
         num_variables: of the table.
         num_rows: of the table; they matter where counts are taken of discrete data.
-        discrete: whether the data are discrete.
+        discrete: whether some columns are discrete.
         intervened: whether variables were set from outside.
         known_edges: whether knowledge requires or forbids edges.
         limited_parents: whether knowledge limits the number of parents.
+        mixed: whether there are columns of both kinds.
     """
-    problem = Problem(num_variables, discrete, intervened, known_edges, limited_parents)
+    problem = Problem(num_variables, discrete, intervened, known_edges, limited_parents, mixed)
     return [_row(kind.record, problem, num_rows) for kind in estimator_classes()]
 
 

@@ -19,6 +19,7 @@ from gflowdag.runtime.messages import memory
 
 # What a table may have that not every method can use.
 DISCRETE = "discrete data"
+MIXED = "continuous beside discrete columns"
 INTERVENTIONS = "interventions"
 KNOWN_EDGES = "required or forbidden edges"
 MAX_PARENTS = "max_parents"
@@ -28,10 +29,11 @@ class Problem(NamedTuple):
     """What decides whether a method takes a table."""
 
     num_variables: int
-    discrete: bool = False
+    discrete: bool = False  # some columns are
     intervened: bool = False  # variables were set from outside
     known_edges: bool = False  # knowledge requires or forbids edges
     limited_parents: bool = False  # knowledge limits the number of parents
+    mixed: bool = False  # columns of both kinds
 
     @classmethod
     def of(cls, data: Dataset) -> Self:
@@ -39,10 +41,11 @@ class Problem(NamedTuple):
         knowledge = (data.knowledge or Knowledge()).resolve(data.names)
         return cls(
             data.num_variables,
-            discrete=data.is_discrete,
+            discrete=not data.is_continuous,
             intervened=data.intervened is not None,
             known_edges=knowledge.rules_out_edges,
             limited_parents=knowledge.max_parents is not None,
+            mixed=data.is_mixed,
         )
 
 
@@ -64,7 +67,8 @@ class Method:
         least_variables: fewest variables.
         most_variables: most variables with default settings.
         discrete_measured: most variables of discrete tables at which the costs hold.
-        takes_discrete: whether it takes discrete tables.
+        takes_discrete: whether it takes discrete columns.
+        takes_mixed: whether it takes tables with columns of both kinds.
         uses_interventions: whether it takes interventional data.
         uses_known_edges: whether it honours required and forbidden edges.
         uses_max_parents: whether it honours a maximum number of parents.
@@ -89,6 +93,7 @@ class Method:
     most_variables: float = math.inf
     discrete_measured: float = math.inf
     takes_discrete: bool = True
+    takes_mixed: bool = True
     uses_interventions: bool = True
     uses_known_edges: bool = True
     uses_max_parents: bool = True
@@ -102,6 +107,7 @@ class Method:
         """What of a problem the method cannot use."""
         wanted = {
             DISCRETE: (problem.discrete, self.takes_discrete),
+            MIXED: (problem.mixed, self.takes_mixed),
             INTERVENTIONS: (problem.intervened, self.uses_interventions),
             KNOWN_EDGES: (problem.known_edges, self.uses_known_edges),
             MAX_PARENTS: (problem.limited_parents, self.uses_max_parents),

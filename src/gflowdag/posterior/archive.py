@@ -38,6 +38,7 @@ _NUMBERS = (
     "best_log_score",
 )
 _ARRAYS = {  # diagnostics that are members of their own, and their shapes for d variables; None: any size
+    "assumed_directions": ("d", "d"),
     "edge_errors": ("d", "d"),
     "raw_edge_probabilities": ("d", "d"),
     "weighted_edge_probabilities": ("d", "d"),
@@ -184,6 +185,8 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
         given = found.get(name) if meta["schema"] == VERSION_0_2 else arrays.get(name)
         values[name] = None if given is None else _array(path, name, given, shape, len(arrays["names"]))
     values["model_fit"] = _read_model_fit(path, meta.get("model_fit"))
+    if values["assumed_directions"] is not None:
+        values["assumed_directions"] = values["assumed_directions"] != 0
     values["acceptance"] = _rates(path, found.get("acceptance"))
     notes = found.get("notes", [])
     if not _are_texts(notes):

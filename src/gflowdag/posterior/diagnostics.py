@@ -45,6 +45,8 @@ class Diagnostics(Mapping[str, Any]):
         unseen_share: share of held-out graphs of another sampler that the policy all but never draws.
         acceptance: share of the proposed moves that the chains made, overall or for each kind.
         best_log_score: highest log score of any graph.
+        assumed_directions: edges whose direction the score forces, or that have it because of such edges: the
+            data did not choose it; bool [d, d].
         edge_errors: Monte-Carlo standard error of each edge probability, float64 [d, d].
         raw_edge_probabilities: edge probabilities before importance weights corrected them, float64 [d, d].
         weighted_edge_probabilities: and after, float64 [d, d].
@@ -75,6 +77,7 @@ class Diagnostics(Mapping[str, Any]):
     unseen_share: float | None = None
     acceptance: float | Mapping[str, float] | None = None
     best_log_score: float | None = None
+    assumed_directions: NDArray[np.bool_] | None = None
     edge_errors: NDArray[np.float64] | None = None
     raw_edge_probabilities: NDArray[np.float64] | None = None
     weighted_edge_probabilities: NDArray[np.float64] | None = None

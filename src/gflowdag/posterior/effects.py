@@ -119,6 +119,14 @@ def total_effects(
     require_known([*data.names, *(name for name in (source, target) if name is not None)], posterior.names)
     if missing := sorted(set(posterior.names) - set(data.names)):
         raise DataError(f"the data lack the variables {', '.join(missing)}")
+    if data.is_mixed:
+        discrete = [
+            repr(name) for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"
+        ]
+        raise DataError(
+            f"Effects are for continuous columns, and {', '.join(discrete)} are discrete: an effect is a "
+            "coefficient of linear regressions, and has no meaning on levels or through them"
+        )
     if source is not None and source == target:
         raise DataError(f"source and target are both {source!r}: a variable has no effect on itself")
     deviation = {column.name: (column.scaling or (0.0, 1.0))[1] for column in data.columns}

@@ -215,8 +215,10 @@ class Posterior:
         """Every pair of variables, the more probable direction first, most probable edge on top.
 
         Columns: `source`, `target`, `probability` of source → target, `reverse` of target → source, `absent`
-        of no edge between them, and `error`, the Monte-Carlo standard error of `probability`.
+        of no edge between them, `error`, the Monte-Carlo standard error of `probability`, and `assumed`:
+        whether the direction is what the score allows, or follows from that, and was not learnt.
         """
+        assumed = self.diagnosis.assumed_directions
         p, error = self.edge_probabilities().to_numpy(), self.edge_errors()
         i, j = np.triu_indices(self.num_variables, 1)
         swap = p[j, i] > p[i, j]
@@ -230,6 +232,7 @@ class Posterior:
                 "reverse": p[j, i],
                 "absent": np.clip(1 - p[i, j] - p[j, i], 0, 1),
                 "error": error[i, j],
+                "assumed": False if assumed is None else (assumed | assumed.T)[i, j],
             }
         )
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)

@@ -1,8 +1,10 @@
-"""Scores of DAGs: BGe, BDeu and scores of one's own, under structure priors modular in the parents."""
+"""Scores of DAGs for columns of one or of both kinds, under structure priors modular in the parents."""
 
 from gflowdag.score.base import Score, table_memory
 from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
+from gflowdag.score.conditional_gaussian import ConditionalGaussian
+from gflowdag.score.degenerate_gaussian import DegenerateGaussian
 from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import EdgePrior, ErdosRenyiPrior, FairPrior, Prior, UniformPrior
 from gflowdag.score.registry import SCORES, make_score, named_score
@@ -11,6 +13,8 @@ __all__ = [
     "SCORES",
     "BDeu",
     "BGe",
+    "ConditionalGaussian",
+    "DegenerateGaussian",
     "EdgePrior",
     "ErdosRenyiPrior",
     "FairPrior",

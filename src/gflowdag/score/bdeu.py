@@ -243,12 +243,12 @@ def _log_rising(
 
 
 @compiled
-def _lookup_size(cardinalities: NDArray[np.float64], num_rows: int) -> np.int64:
+def lookup_size(cardinalities: NDArray[np.float64], num_rows: int) -> np.int64:
     return np.int64(cardinalities.max() * max(num_rows, 1)) if cardinalities.size else np.int64(1)
 
 
 @compiled
-def _cells(
+def occupied_cells(
     codes: NDArray[np.int32],
     cardinalities: NDArray[np.float64],
     subset: NDArray[np.bool_],
@@ -280,11 +280,11 @@ def _log_marginals(
     out = np.empty(subsets.shape[0])
     cells = np.empty(num_rows, np.int64)
     scratch = np.empty(num_rows, np.int64)
-    lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
+    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
     small = np.empty((ess.shape[0], _SMALL))
     for row in range(subsets.shape[0]):
-        num_cells = _cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
+        num_cells = occupied_cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
         pseudo_count = ess / np.prod(cardinalities[subsets[row]])
         out[row] = _dirichlet(cells, num_cells, counts, pseudo_count, log_weights, totals, small)
     return out
@@ -305,11 +305,11 @@ def _extended_log_marginals(
     out = np.empty((m, d))
     cells = np.empty(num_rows, np.int64)
     scratch = np.empty(num_rows, np.int64)
-    lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
+    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
     small = np.empty((ess.shape[0], _SMALL))
     for row in range(m):
-        num_cells = _cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
+        num_cells = occupied_cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
         pseudo_count = ess / np.prod(cardinalities[subsets[row]])
         own = _dirichlet(cells, num_cells, counts, pseudo_count, log_weights, totals, small)
         for variable in range(d):
@@ -345,7 +345,7 @@ def _all_log_marginals(
     num_cells = np.ones(low + 1, np.int64)
     pseudo_counts = np.empty((low + 1, ess.shape[0]))
     pseudo_counts[:] = ess
-    lookup = np.full(_lookup_size(cardinalities, num_rows), -1, np.int64)
+    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
     totals = np.empty(max(num_rows, 1), np.int64)
     small = np.empty((ess.shape[0], _SMALL))
     scratch = np.empty(num_rows, np.int64)

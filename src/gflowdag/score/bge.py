@@ -62,29 +62,14 @@ class BGeLikelihood(SetFunctionScore):
             discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
             raise ScoreError(
                 f"score 'bge' needs continuous columns, but {discrete} are discrete: use score='bde' with "
-                "discretised data (discretize='quantile'), or declare these columns continuous."
+                "discretised data (discretize='quantile'), declare these columns continuous, or name a score "
+                "for both kinds ('conditional-gaussian', 'degenerate-gaussian')."
             )
-        d = data.num_variables
-        alpha_mu = parameters.alpha_mu
-        alpha_w = float(d + 2) if parameters.alpha_w is None else parameters.alpha_w
-        if not alpha_w > d + 1:
-            raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
-        usual = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1)
-        scale = usual if parameters.scale is None else parameters.scale
-        mean = np.asarray(parameters.prior_mean, np.float64)
-        if mean.shape not in ((), (d,)):
-            raise ScoreError(
-                f"prior_mean must be one number, or one for each of {d} columns, not {mean.size}."
-            )
-        self.num_variables = d
-        self.group_of_node, rows = row_groups(data.intervened, data.num_rows, d)
-        scatter = np.stack(
-            [_posterior_scale(data.values[kept], data.names, alpha_mu, scale, mean) for kept in rows]
+        self.num_variables = data.num_variables
+        self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
+        self._posterior = normal_wishart_posterior(
+            data.values, data.names, parameters, rows, self.group_of_node
         )
-        num_rows = rows.sum(axis=1).astype(float)
-        constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
-        self._posterior = NormalWishart(scatter, num_rows + alpha_w - d, constants, scale, self.group_of_node)
-        self._constant_sums = np.concatenate([np.zeros((len(rows), 1)), constants.cumsum(axis=1)], axis=1)
 
     @property
     def normal_wishart(self) -> NormalWishart:
@@ -93,21 +78,46 @@ class BGeLikelihood(SetFunctionScore):
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
         scatter, scale = self._posterior.scatter[group], self._posterior.scale
         log_determinants = log_minors(scatter, np.ascontiguousarray(subsets, bool), scale)
-        return self._from_log_determinants(group, subsets.sum(axis=1), log_determinants)
+        return self._posterior.log_marginals(group, subsets.sum(axis=1), log_determinants)
 
     def all_log_marginals(
         self, group: int, variables: NDArray[np.integer[Any]], progress: Progress = silent
     ) -> NDArray[np.float64]:
         matrix = self._posterior.scatter[group][np.ix_(variables, variables)]
         sizes = np.bitwise_count(np.arange(1 << len(variables), dtype=np.uint32))
-        return self._from_log_determinants(group, sizes, _all_log_minors(matrix, self._posterior.scale))
+        return self._posterior.log_marginals(group, sizes, all_log_minors(matrix, self._posterior.scale))
 
-    def _from_log_determinants(
-        self, group: int, sizes: NDArray[np.integer[Any]], log_determinants: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """`M(S) = Σ_{k<n} c_k − ½ (ν' + n) log |R_SS|` with `n = |S|`."""
-        weight = 0.5 * (self._posterior.degrees[group] + np.arange(self.num_variables + 1))
-        return self._constant_sums[group][sizes] - weight[sizes] * log_determinants
+
+def normal_wishart_posterior(
+    values: NDArray[np.float64],
+    names: Sequence[str],
+    parameters: BGe,
+    rows: NDArray[np.bool_],
+    group_of_node: NDArray[np.int64],
+) -> NormalWishart:
+    """The posterior of continuous columns, for each group of rows.
+
+    Args:
+        values: float64 [n, d].
+        names: of the columns, for error texts.
+        parameters: of the prior.
+        rows: the rows of each group, bool [g, n].
+        group_of_node: int [number of nodes].
+    """
+    d = values.shape[1]
+    alpha_mu = parameters.alpha_mu
+    alpha_w = float(d + 2) if parameters.alpha_w is None else parameters.alpha_w
+    if not alpha_w > d + 1:
+        raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
+    usual = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1)
+    scale = usual if parameters.scale is None else parameters.scale
+    mean = np.asarray(parameters.prior_mean, np.float64)
+    if mean.shape not in ((), (d,)):
+        raise ScoreError(f"prior_mean must be one number, or one for each of {d} columns, not {mean.size}.")
+    scatter = np.stack([_posterior_scale(values[kept], names, alpha_mu, scale, mean) for kept in rows])
+    num_rows = rows.sum(axis=1).astype(float)
+    constants = np.stack([_constants(n, d, alpha_mu, alpha_w, scale) for n in num_rows])
+    return NormalWishart(scatter, num_rows + alpha_w - d, constants, scale, group_of_node)
 
 
 def _checked_mean(prior_mean: object) -> float | tuple[float, ...]:
@@ -178,7 +188,7 @@ def _constants(n: float, d: int, alpha_mu: float, alpha_w: float, scale: float) 
 
 
 @compiled
-def _all_log_minors(matrix: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
+def all_log_minors(matrix: NDArray[np.float64], floor: float) -> NDArray[np.float64]:
     """Log determinants of all `2^k` principal minors of `matrix` [k, k], by one walk of Schur complements.
 
     Counting upwards, the step to `S` sets bit `t` and clears those below: pivot `t` is swept out of the Schur

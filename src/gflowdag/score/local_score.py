@@ -68,12 +68,15 @@ class LocalScore(ABC):
         uses_interventions: whether `local` leaves out the rows in which the node was set from outside.
             Interventional data are refused where it does not.
         score_equivalent: whether all DAGs of an equivalence class score alike.
+        forbidden_edges: edges that the model has no likelihood for, bool [d, d], rows are sources; None where
+            it has one for all. They are in no graph, whatever the knowledge says.
         normal_wishart: the posterior of a Gaussian model in closed form, None for other scores. Methods that
             have a faster way for it take that way.
     """
 
     num_variables: int
     uses_interventions: bool = False
+    forbidden_edges: NDArray[np.bool_] | None = None
 
     @abstractmethod
     def local(self, node: int, parents: NDArray[np.bool_], /) -> NDArray[np.float64]:

@@ -7,20 +7,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gflowdag.errors import KnowledgeError, ScoreError
+from gflowdag.runtime.messages import shown
 from gflowdag.score.base import Score
 from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
+from gflowdag.score.conditional_gaussian import ConditionalGaussian
+from gflowdag.score.degenerate_gaussian import DegenerateGaussian
 from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import Prior, make_prior
 
 if TYPE_CHECKING:
-    from gflowdag.data import Dataset, Knowledge
+    from gflowdag.data import Constraints, Dataset, Knowledge
 
 SCORES: dict[str, Callable[..., UnboundScore]] = {
     "bge": BGe,
     "bdeu": BDeu,
     "bde": partial(BDeu, ess=1.0, cells_per_row=None),  # as in the literature
+    "conditional-gaussian": ConditionalGaussian,
+    "degenerate-gaussian": DegenerateGaussian,
 }
 
 
@@ -37,17 +44,19 @@ def make_score(
     Args:
         data: validated table; its own knowledge counts where none is given here.
         score: `"bge"` (continuous), `"bdeu"` (discrete), `"auto"` for the one of them that fits the columns,
-            `"bde"` (BDeu with equivalent sample size 1 and no limit on cells, as in the literature), or an
-            object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
+            `"conditional-gaussian"` or `"degenerate-gaussian"` (both kinds), `"bde"` (BDeu with equivalent
+            sample size 1 and no limit on cells, as in the literature), or an object with its
+            hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
-        **hyper: hyper-parameters of a score that is given by name: those of `BGe` or of `BDeu`.
+        **hyper: hyper-parameters of a score that is given by name: those of its class.
     """
+    likelihood = bind_score(data, score, **hyper)
     return Score(
         names=tuple(data.names),
-        likelihood=bind_score(data, score, **hyper),
+        likelihood=likelihood,
         prior=make_prior(prior),
-        constraints=_knowledge(data, knowledge).resolve(data.names),
+        constraints=_constraints(data, knowledge, likelihood, score),
     )
 
 
@@ -96,10 +105,31 @@ def _fitting_score(data: Dataset) -> str:
     if data.is_discrete:
         return "bdeu"
     continuous = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "continuous"]
+    discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
     raise ScoreError(
-        f"No score handles a mix of kinds: {continuous} are continuous, the other columns discrete. "
-        "Discretise the continuous columns (discretize='quantile')."
+        f"The table mixes kinds, continuous: {shown(map(repr, continuous))}; discrete: "
+        f"{shown(map(repr, discrete))}. Name a score that takes both: 'conditional-gaussian' (a linear "
+        "model in every cell of the discrete columns; no discrete column has a continuous parent, so "
+        "directions between the kinds are assumed) or 'degenerate-gaussian' (all directions; levels count as "
+        "numbers with Gaussian noise). Or pass discretize='quantile' to cut the continuous columns into bins "
+        "(--score or --discretize on the command line)."
     )
+
+
+def _constraints(
+    data: Dataset, knowledge: Knowledge | None, likelihood: LocalScore, score: object
+) -> Constraints:
+    """What the knowledge and the score rule out."""
+    known = _knowledge(data, knowledge).resolve(data.names)
+    excluded = likelihood.forbidden_edges
+    if excluded is None:
+        return known
+    for source, target in zip(*np.nonzero(known.required & excluded), strict=True):
+        raise KnowledgeError(
+            f"{data.names[source]} → {data.names[target]} is required, and the score {score!r} has no "
+            "likelihood for this edge. Use score='degenerate-gaussian', or take it out of the knowledge."
+        )
+    return known._replace(forbidden=known.forbidden | excluded)
 
 
 def _knowledge(data: Dataset, knowledge: Knowledge | None) -> Knowledge:

@@ -75,11 +75,16 @@ def _unweighted(posterior: Posterior) -> NDArray[np.float64]:
 
 
 def pairs_content(posterior: Posterior) -> list[list[Any]]:
-    """Rows of `Posterior.edge_table` as [source, target, →, ←, none, error], variables by index."""
+    """Rows of `Posterior.edge_table` as [source, target, →, ←, none, error, assumed], variables by index."""
     index = {name: i for i, name in enumerate(posterior.names)}
     columns = ["probability", "reverse", "absent", "error"]
     return [
-        [index[row["source"]], index[row["target"]], *numbers([row[column] for column in columns])]
+        [
+            index[row["source"]],
+            index[row["target"]],
+            *numbers([row[column] for column in columns]),
+            bool(row["assumed"]),
+        ]
         for row in posterior.edge_table().to_dict(orient="records")
     ]
 

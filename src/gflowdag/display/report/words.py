@@ -47,6 +47,7 @@ _PARTLY_CHECKED = (
 _OPENINGS = {  # kind of a pair: how its sentence begins, and what stands between the names
     "sure": ("Sure, direction included (90 % or more)", "→"),
     "directed": ("Surely connected, most likely in this direction", "→"),
+    "assumed": ("Surely connected, direction assumed by the score and not learnt", "–"),
     "open": ("Surely connected, but the data leave the direction open", "–"),
     "probable": ("Probably connected (75 to 90 %)", "–"),
     "undecided": ("Undecided whether connected at all (25 to 75 %)", "–"),
@@ -54,6 +55,7 @@ _OPENINGS = {  # kind of a pair: how its sentence begins, and what stands betwee
 _OPENINGS_OF_SAMPLES = {  # the same where nothing vouches for the samples
     "sure": ("In this direction in 90 % or more", "→"),
     "directed": ("Connected in 90 % or more, mostly in this direction", "→"),
+    "assumed": ("Connected in 90 % or more, direction assumed by the score", "–"),
     "open": ("Connected in 90 % or more, in either direction", "–"),
     "probable": ("Connected in 75 to 90 %", "–"),
     "undecided": ("Connected in 25 to 75 %", "–"),
@@ -139,12 +141,12 @@ def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | No
 def assumptions(deciding: Deciding, data: Dataset | None) -> str:
     """What the probabilities take for granted."""
     shape = ""
-    if data is not None:
-        shape = (
-            "relations are linear with Gaussian noise, "
-            if data.is_continuous
-            else "each variable is drawn from a table given its parents, "
-        )
+    if data is not None and data.is_continuous:
+        shape = "relations are linear with Gaussian noise, "
+    elif data is not None and data.is_discrete:
+        shape = "each variable is drawn from a table given its parents, "
+    elif data is not None:
+        shape = "relations between levels and numbers are those of the score, as the notes say, "
     prior = "nothing was known beforehand"
     if deciding.knowledge:
         prior = f"the knowledge {'that was given' if deciding.constraints is None else 'listed below'} holds"
@@ -163,7 +165,7 @@ def findings(posterior: Posterior) -> list[str]:
     if not pairs:
         return ["A single variable has no edges."]
     connected = [pair["probability"] + pair["reverse"] for pair in pairs]
-    kinds = [_kind(pair["probability"], pair["reverse"]) for pair in pairs]
+    kinds = [_kind(pair["probability"], pair["reverse"], assumed=pair["assumed"]) for pair in pairs]
     apart = sum(p < 1 - _SURE for p in connected)
     unconnected = f"{apart} {'pair is' if apart == 1 else 'pairs are'}"
     among = f"{counted(len(pairs), 'pair')} of variables"
@@ -186,9 +188,11 @@ def findings(posterior: Posterior) -> list[str]:
     return sentences
 
 
-def _kind(probability: float, reverse: float) -> str | None:
+def _kind(probability: float, reverse: float, *, assumed: bool) -> str | None:
     """Which of `_OPENINGS` speaks of a pair, given its more probable direction and the other one."""
     connected = probability + reverse
+    if assumed and connected >= _SURE:
+        return "assumed"
     if probability >= _SURE:
         return "sure"
     if connected >= _SURE:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gflowdag.mcmc.bit_graphs import pop, size
 from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets
 from gflowdag.score import Score
-from gflowdag.score.bge import _all_log_minors
+from gflowdag.score.bge import all_log_minors
 from gflowdag.score.normal_wishart import NormalWishart
 
 
@@ -54,7 +54,7 @@ def _fill(summary, sets, scores):
         k = sets.sizes[node]
         group = summary.group_of_node[node]
         matrix, log_base = _given_base(summary, group, node, sets)
-        minors = _all_log_minors(matrix, summary.floor)
+        minors = all_log_minors(matrix, summary.floor)
         num_base = size(sets.base[node])
         constants, weight = summary.constant_sums[group], 0.5 * summary.degrees[group]
         for subset in range(1 << k):

@@ -38,6 +38,8 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
         posterior: the answer.
         data: its table, columns in the order of the posterior.
     """
+    if data.is_mixed:
+        return check_table(data)
     residuals = {name: _residuals(posterior, data, j) for j, name in enumerate(data.names)}
     found = [finding for finding in check_table(data).findings if finding.check in _OF_TABLES]
     found += _few_rows(data, residuals)

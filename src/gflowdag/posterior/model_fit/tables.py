@@ -42,6 +42,9 @@ UNEXPLAINED = 1e-4  # share of a variance: noise of 1 % of the deviation, about 
 _MOST_CELLS = 3e8  # rows × pairs of columns that are compared
 
 
+NOT_FOR_BOTH_KINDS = "Whether the model fits was not checked: the checks are for columns of one kind."
+
+
 class _Pairs(NamedTuple):
     """The strongest hint in each column against a linear relation with one variance, and beside which one."""
 
@@ -51,6 +54,8 @@ class _Pairs(NamedTuple):
 
 def check_table(data: Dataset) -> ModelFit:
     """Look at a table before the fit. Findings are for the table as it is coded, transforms included."""
+    if data.is_mixed:
+        return ModelFit(tuple(_rare_levels(data)), (NOT_FOR_BOTH_KINDS,))
     found = [*_few_rows(data), *_few_values(data), *_rare_levels(data), *_deterministic(data)]
     notes: list[str] = []
     observational = data if data.intervened is None else data.take(~data.intervened.any(axis=1))

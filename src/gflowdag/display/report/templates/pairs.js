@@ -1,13 +1,15 @@
 // The table of all pairs: sortable, filtered by name, linked with the graph.
 
 const FIRST_ROWS = 20;
-const pairRows = report.pairs.map(([i, j, forward, reverse, absent, error]) => ({ i, j, forward, reverse, absent, error }));
+const pairRows = report.pairs.map(([i, j, forward, reverse, absent, error, assumed]) => ({ i, j, forward, reverse, absent, error, assumed }));
 const COLUMNS = [
   { title: "Pair", value: ({ i, j }) => `${names[i]} ${names[j]}`.toLowerCase(), cell: ({ i, j }) => [name(i), " → ", name(j)] },
   { title: "→", label: "probability of the direction as written", value: (row) => row.forward, cell: (row) => [shown(row.forward)] },
   { title: "←", label: "probability of the reverse direction", value: (row) => row.reverse, cell: (row) => [shown(row.reverse)] },
   { title: "none", label: "probability of no edge", value: (row) => row.absent, cell: (row) => [shown(row.absent)] },
 ];
+if (pairRows.some(({ assumed }) => assumed))
+  COLUMNS.push({ title: "direction", label: "assumed where the score forces the direction, or others that it follows from", value: ({ assumed }) => (assumed ? 1 : 0), cell: ({ assumed }) => [assumed ? "assumed" : ""] });
 if (!report.graph.exact)
   COLUMNS.push({ title: "± error", label: "Monte-Carlo standard error of →", value: (row) => row.error, cell: (row) => [shown(row.error)] });
 if (report.graph.unweighted)
