@@ -21,7 +21,6 @@ from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.estimators import REGISTRY, estimator_class
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.precision import double_precision
-from gflowdag.score import make_score
 from gflowdag_lab.bench import command, measure, process, ratios, speed_plot, summary
 from gflowdag_lab.bench.compilation import compilation_seconds
 from gflowdag_lab.bench.ladders import METHODS, is_installed, method_of, rungs
@@ -29,6 +28,7 @@ from gflowdag_lab.bench.measure import MEASUREMENTS
 from gflowdag_lab.bench.samplers import SAMPLERS
 from gflowdag_lab.bench.stored_rows import Results, Row
 from gflowdag_lab.bench.tasks import KINDS, Task, plan
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper.problems import linear_gaussian
 
 ABOUT = {"processor": "one", "cores": 2}
@@ -76,7 +76,7 @@ def _climb(
 ) -> list[Row]:
     """The rows of a climb whose fits have these seconds of work and errors; the first one compiles."""
     data = linear_gaussian(3, 50, 0, standardize=True).data
-    truth = exact.posterior(make_score(data).dense_table()).edge_probabilities
+    truth = exact.posterior(paper_score(data).dense_table()).edge_probabilities
     done = iter(fits)
 
     def pretend(*_: Any) -> tuple[Posterior, measure.Spent]:
@@ -128,7 +128,7 @@ def test_compilation_is_counted_once() -> None:
 
 @pytest.mark.parametrize("method", SAMPLERS)
 def test_samplers_draw_what_they_count(method: str) -> None:
-    score = make_score(linear_gaussian(4, 50, 0, standardize=True).data)
+    score = paper_score(linear_gaussian(4, 50, 0, standardize=True).data)
     assert double_precision(lambda: SAMPLERS[method](score, 0)())() >= 1000
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from gflowdag.gflownet.learners.edges import EdgeLearner
 from gflowdag.runtime.precision import double_precision
-from gflowdag.score import Score, make_score
+from gflowdag.score import Score
+from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper.problems import linear_gaussian
 from gflowdag_lab.paper.remedies import BlindLearner, PartlyRemedied
 
@@ -20,7 +21,7 @@ def _learner(score: Score, *, schedule: bool, reparametrised: bool):
 
 
 def _score() -> Score:
-    return make_score(linear_gaussian(3, 10_000, 0, standardize=True, edges_per_node=1.0).data)
+    return paper_score(linear_gaussian(3, 10_000, 0, standardize=True, edges_per_node=1.0).data)
 
 
 @double_precision

@@ -72,7 +72,7 @@ def fit_exact(problem: Spec):
     from gflowdag import ExactPosterior
     from gflowdag_lab.paper.problems import load
 
-    return ExactPosterior().fit(load(problem).data).posterior_.edge_probabilities()
+    return ExactPosterior(prior="uniform").fit(load(problem).data).posterior_.edge_probabilities()
 
 
 def test_together_leaves_nothing_to_do_for_the_workers(brief, tmp_path, monkeypatch):
