@@ -20,6 +20,53 @@ def test_traces_are_thinned_to_a_few_chains_and_keep_both_ends():
     np.testing.assert_array_equal(traces[:, [0, -1]], log_scores[:8, [0, -1]])
 
 
+def moving(num_chains: int, num_draws: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Graphs with an edge that comes and goes, and scores that follow."""
+    graphs = np.random.default_rng(0).random((num_chains, num_draws, 3, 3)) < 0.5
+    graphs[:, :, 0] = False
+    return graphs, graphs.sum(axis=(2, 3)).astype(float)
+
+
+def test_chains_that_never_move_are_one_sample_each() -> None:
+    graphs = np.zeros((4, 500, 3, 3), bool)
+    few, _ = chain_verdict(graphs, np.full((4, 500), -10.0))
+    assert few.verdict == "not converged"  # 2,000 equal draws are 4 samples
+    assert few.effective_samples == 4
+    many, _ = chain_verdict(np.repeat(graphs, 16, axis=0), np.full((64, 500), -10.0))
+    assert many.verdict == "trusted"
+
+
+def test_edges_that_no_chain_changes_say_nothing_against_chains_that_move() -> None:
+    diagnostics, _ = chain_verdict(*moving(4))
+    assert diagnostics.verdict == "trusted"
+    assert 400 <= diagnostics.effective_samples < 1200
+
+
+def test_fewer_than_four_chains_are_never_trusted() -> None:
+    diagnostics, _ = chain_verdict(*moving(3, 2000))
+    assert diagnostics.verdict == "not converged"
+    assert "3 chains cannot show that chains agree" in diagnostics.explanation
+
+
+def test_chains_of_structure_mcmc_start_at_scattered_graphs(monkeypatch) -> None:
+    """From one common start they agree whether they mix or not, where the burn-in does not part them."""
+    from gflowdag.mcmc import structure
+
+    started = []
+    init = structure.init
+    monkeypatch.setattr(
+        structure, "init", lambda graphs, *rest: started.append(graphs) or init(graphs, *rest)
+    )
+    knowledge = gd.Knowledge(required=[("X1", "X2")], forbidden=[("X4", "X3")], max_parents=2)
+    estimator = gd.MC3(num_chains=20, burn_in=0, num_steps=20, thinning=5, knowledge=knowledge)
+    estimator.fit(np.random.default_rng(0).normal(size=(40, 6)))
+    graphs = started[0]
+    assert len(np.unique(graphs.reshape(20, -1), axis=0)) > 15
+    assert graphs[:, 0, 1].all()
+    assert not graphs[:, 3, 2].any()
+    assert graphs.sum(axis=1).max() <= 2
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -47,12 +47,16 @@ def chain_verdict(
     ess = np.array([bulk_ess(graphs[:, :, source]) for source in sources])
     changes = np.array([varies(graphs[:, :, source]) for source in sources])
     worst = float(max(r_hat.max(), rank_r_hat(log_scores)))
+    counts = [ess[changes]]
     if varies(log_scores):
-        fewest = float(min(ess[changes].min(initial=np.inf), bulk_ess(log_scores), tail_ess(log_scores)))
-        is_enough = num_chains >= FEWEST_CHAINS and fewest >= MINIMAL_EFFECTIVE_SAMPLES
-    else:
-        fewest = float(min(ess[changes].min(initial=np.inf), num_chains))
+        counts += [bulk_ess(log_scores)[None], tail_ess(log_scores)[None]]
+        is_enough = num_chains >= FEWEST_CHAINS
+    else:  # one class of graphs, or one graph: were there another, how many chains would have ended there?
         is_enough = num_chains >= FEWEST_CONSTANT_CHAINS
+    fewest = float(np.concatenate(counts).min(initial=np.inf))
+    moves = np.isfinite(fewest)
+    is_enough &= not moves or fewest >= MINIMAL_EFFECTIVE_SAMPLES
+    fewest = fewest if moves else float(num_chains)
     trusted = is_burnt_in and worst <= MAXIMAL_R_HAT and is_enough
     advice = "." if trusted else ": run longer chains, or use another method."
     explanation = (
@@ -62,8 +66,8 @@ def chain_verdict(
     )
     if not varies(log_scores):
         explanation = (
-            f"All {num_chains} chains keep one score: each is one sample "
-            f"({FEWEST_CONSTANT_CHAINS} such chains or more are needed). {explanation}"
+            f"All {num_chains} chains keep one score, which says where the posterior is only if they are "
+            f"{FEWEST_CONSTANT_CHAINS} or more. {explanation}"
         )
     elif num_chains < FEWEST_CHAINS:
         explanation = f"{counted(num_chains, 'chain')} cannot show that chains agree. {explanation}"
