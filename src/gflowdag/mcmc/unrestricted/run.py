@@ -23,7 +23,7 @@ from gflowdag.mcmc.unrestricted.chains import (
     make_workspace,
     sweep,
 )
-from gflowdag.mcmc.unrestricted.start import cool, learn_pools, scattered_chains
+from gflowdag.mcmc.unrestricted.start import cooled_chains, learn_pools
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
 from gflowdag.runtime.convergence import (
     MAXIMAL_R_HAT,
@@ -40,7 +40,6 @@ from gflowdag.score import Score
 
 MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less than 0.05 in every edge
 _MOVING = 0.01  # standard deviation from which on an edge counts as varying
-_COOLING = 200  # sweeps from a scattered start to the posterior
 _FIRST_LENGTH = 4  # sweeps in a segment
 _MOST_SEGMENTS = 256  # then neighbours are joined
 _BETWEEN_VERDICTS = 32  # segments
@@ -161,8 +160,7 @@ def start(score: Score, *, seed: int, num_chains: int, core_size: int, num_outsi
     pool_seed, chain_seed = (int(number) for number in np.random.SeedSequence(seed).generate_state(2))
     pools = learn_pools(score, core_size=core_size, num_outsiders=num_outsiders, seed=pool_seed)
     tables = local_tables(score, pools)
-    chains = scattered_chains(score, num_chains, chain_seed)
-    map_threads(lambda number: cool(chains[number], pools, tables, _COOLING), range(num_chains))
+    chains = cooled_chains(score, pools, tables, num_chains, chain_seed)
     d, num_words = pools.required.shape
     records = Records(
         np.zeros((num_chains, _MOST_SEGMENTS, d, d), np.float32),

@@ -17,7 +17,10 @@ from gflowdag.mcmc.unrestricted.xoshiro import random_states
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score import Score
 
-_HOTTEST = 0.05  # inverse temperature at which cooling begins
+_HOTTEST = 0.4  # inverse temperature at which cooling begins; hotter, nothing is settled yet
+_COOLING = 300  # sweeps from a scattered start to the posterior
+_WEIGHED = 20  # sweeps there, whose mean log score says how good a start has become
+_STARTS_PER_CHAIN = 3  # of which the best are kept: many freeze a hundred nats below the others
 _ROUNDS = 2  # of short chains, each with the ranking that the one before has learnt
 _SHORT_CHAINS = 4
 _SHORT_SWEEPS = 60  # of cooling, and as many to learn from
@@ -60,6 +63,21 @@ def scattered_chains(score: Score, num_chains: int, seed: int) -> list[Chain]:
     graphs = scattered_graphs(score, num_chains, seed)
     randoms = random_states(seed, num_chains)
     return [Chain(words_of(graph.T), random) for graph, random in zip(graphs, randoms, strict=True)]
+
+
+def cooled_chains(score: Score, pools: Pools, tables: LocalTables, num_chains: int, seed: int) -> list[Chain]:
+    """The best of several times as many scattered starts, each cooled down to the posterior."""
+    chains = scattered_chains(score, _STARTS_PER_CHAIN * num_chains, seed)
+    reached = np.zeros(len(chains))
+
+    def settle(number: int) -> None:
+        cool(chains[number], pools, tables, _COOLING)
+        work = make_workspace(pools)
+        reached[number] = np.mean([sweep(chains[number], pools, tables, work) for _ in range(_WEIGHED)])
+
+    map_threads(settle, range(len(chains)))
+    best = np.sort(np.argsort(-reached, kind="stable")[:num_chains])
+    return [chains[number] for number in best]
 
 
 def cool(chain: Chain, pools: Pools, tables: LocalTables, num_sweeps: int) -> None:
