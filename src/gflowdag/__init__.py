@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 _LAZY = {
     "Dataset": "gflowdag.data",
     "Knowledge": "gflowdag.data",
+    "ReadOptions": "gflowdag.data",
     "load_dataset": "gflowdag.data",
     "BGe": "gflowdag.score",
     "BDeu": "gflowdag.score",
@@ -35,6 +36,7 @@ _MODULES = {
 if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.data import Dataset as Dataset
     from gflowdag.data import Knowledge as Knowledge
+    from gflowdag.data import ReadOptions as ReadOptions
     from gflowdag.data import load_dataset as load_dataset
     from gflowdag.data import simulate as simulate
     from gflowdag.display import plots as plot  # noqa: F401  (the public name)

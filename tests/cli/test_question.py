@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from gflowdag.cli import commands
+from gflowdag.cli.app import app
 from gflowdag.data import Knowledge
 from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import GFlowDAGError
@@ -123,3 +125,34 @@ def test_a_run_folder_of_version_0_2_opens_and_what_its_files_say_now_is_not_bel
     assert "the knowledge that was given holds" in page
     with pytest.raises(GFlowDAGError, match=r"knowledge was k\.toml and is not given now"):
         fit("auto", resume=True, devices=None, deterministic=False)
+
+
+def test_a_limit_on_the_parents_is_an_option_and_a_part_of_the_question(folder: Path) -> None:
+    asked = {}
+    for name, settings in {
+        "file": {"max_parents": None, "knowledge": "max_parents = 1"},
+        "option": {"max_parents": 1, "knowledge": ""},
+        "other": {"max_parents": 2, "knowledge": ""},
+    }.items():
+        (folder / "k.toml").write_text(settings.pop("knowledge"))
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        posterior = fit(**settings)
+        assert posterior.samples.sum(axis=1).max() <= (1 if name != "other" else 2)
+        asked[name] = runs.read_config(folder / "run")["question_sha256"]
+    assert asked["file"] == asked["option"] != asked["other"]
+    assert commands.load_knowledge(None, 3) == Knowledge(max_parents=3)
+    (folder / "k.toml").write_text("max_parents = 1")
+    with pytest.raises(GFlowDAGError, match=r"max_parents is 1 in k\.toml and 2 in --max-parents"):
+        commands.load_knowledge(Path("k.toml"), 2)
+
+
+def test_the_report_of_a_comparison_says_how_the_table_was_read(folder: Path) -> None:
+    options = ["--methods", "exact", "--samples", "5", "--no-standardize", "--max-parents", "1"]
+    answer = CliRunner().invoke(app, ["compare", "table.csv", *options, "--report", "c.html", "-q"])
+    assert answer.exit_code == 0, answer.output
+    page = (folder / "c.html").read_text(encoding="utf-8")
+    settings = page.partition("<dt>Settings</dt>")[2].partition("</dd>")[0]
+    assert "standardize = False" in settings
+    assert "max_parents = 1" in settings
+    assert "missing = error" in settings
+    assert "= ()" not in settings  # what was not given is left out

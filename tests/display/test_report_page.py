@@ -18,7 +18,7 @@ import gflowdag as gd
 from gflowdag import metrics
 from gflowdag.display.curves import precision_recall_points, roc_points
 from gflowdag.display.report.words import findings
-from gflowdag.display.truncate import num_columns, short_names
+from gflowdag.display.truncate import num_columns, truncated_names
 from gflowdag.estimators import estimator_class
 from gflowdag.graph import all_dags
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -264,7 +264,7 @@ def test_the_curves_have_the_areas_of_the_metrics():
 
 def test_labels_fit_into_a_node_also_in_wide_letters():
     names = ["short", "exactly-eighteen-c", "a" * 40, "日" * 40, "line\nbreak"]
-    assert short_names(names, 18) == [
+    assert truncated_names(names, 18) == [
         "short",
         "exactly-eighteen-c",
         "a" * 9 + "…" + "a" * 8,
@@ -288,13 +288,13 @@ def test_labels_of_names_that_are_mostly_alike_show_where_they_differ(tmp_path):
     st.lists(st.text("a1234… \n日", max_size=40), min_size=1, max_size=12, unique=True), st.integers(12, 24)
 )
 def test_no_two_labels_are_alike_and_all_fit_whatever_the_names_are(names, width):
-    labels = short_names(names, width)
+    labels = truncated_names(names, width)
     assert len(set(labels)) == len(names)
     assert max(map(num_columns, labels)) <= width
 
 
 def test_a_label_that_is_numbered_differs_from_a_name_with_that_number():
-    assert short_names(["same name", "same  name", "same name…2"], 18) == [
+    assert truncated_names(["same name", "same  name", "same name…2"], 18) == [
         "same name…1",
         "same name…5",
         "same name…2",
@@ -306,6 +306,6 @@ def test_labels_differ_wherever_names_do():
     for _ in range(300):
         lengths = rng.integers(1, 60, size=12)
         names = sorted({"".join(rng.choice(list("aaaab日"), size=length)) for length in lengths})
-        labels = short_names([*names, "two  blanks", "two blanks"], 18)
+        labels = truncated_names([*names, "two  blanks", "two blanks"], 18)
         assert len(set(labels)) == len(names) + 2
         assert max(map(num_columns, labels)) <= 18

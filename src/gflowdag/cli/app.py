@@ -23,6 +23,7 @@ from gflowdag.cli.options import (
     Devices,
     EquivalentSampleSize,
     KnowledgeFile,
+    MaxParents,
     Prior,
     Processes,
     ProcessId,
@@ -106,6 +107,7 @@ def fit(
     prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.fair,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
+    max_parents: MaxParents = None,
     truth: Truth = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
     seed: Seed = 0,
@@ -148,6 +150,7 @@ def fit(
         "prior": prior.value,
         **(reading.to_dict() if reading is not None else {}),
         "knowledge_file": knowledge,
+        "max_parents": max_parents,
         "truth_file": truth,
         "samples": samples,
         "seed": seed,
@@ -180,12 +183,13 @@ def check(
     data: Table,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
+    max_parents: MaxParents = None,
     json: JSON = False,
 ) -> None:
     """Look at a table: kinds, problems, cost of each method."""
     from gflowdag.cli import commands, inspect
 
-    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge))
+    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge, max_parents))
     facts = inspect.describe(table)
     if json:
         print_json(facts)
@@ -208,6 +212,7 @@ def compare(
     truth: Truth = None,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
+    max_parents: MaxParents = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
     seed: Seed = 0,
     report: Annotated[
@@ -222,7 +227,7 @@ def compare(
     """
     from gflowdag.cli import commands
 
-    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge))
+    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge, max_parents))
     comparison = commands.run_comparison(
         table,
         methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
@@ -231,7 +236,16 @@ def compare(
         seed=seed,
         verbose=not (quiet or json),
     )
-    config = {"data": data, "samples": samples, "seed": seed, "command": _command()}
+    config = {
+        "data": data,
+        **({} if reading is None else reading.to_dict()),
+        "knowledge_file": knowledge,
+        "max_parents": max_parents,
+        "truth_file": truth,
+        "samples": samples,
+        "seed": seed,
+        "command": _command(),
+    }
     written = commands.report_comparison(comparison, report, config, table)
     if json:
         rows = comparison.table().reset_index().astype(object)

@@ -73,9 +73,19 @@ def load_table(
     return checked_dataset(frame, options, knowledge=knowledge)
 
 
-def load_knowledge(path: Path | None) -> Knowledge | None:
-    """What a knowledge file says; None without one."""
-    return None if path is None else Knowledge.from_toml(path)
+def load_knowledge(path: Path | None, max_parents: int | None = None) -> Knowledge | None:
+    """What a knowledge file and the option `--max-parents` say; None without both."""
+    if path is None:
+        return None if max_parents is None else Knowledge(max_parents=max_parents)
+    knowledge = Knowledge.from_toml(path)
+    if max_parents is None:
+        return knowledge
+    if knowledge.max_parents not in (None, max_parents):
+        raise GFlowDAGError(
+            f"max_parents is {knowledge.max_parents} in {path} and {max_parents} in --max-parents: "
+            "give it in one place"
+        )
+    return replace(knowledge, max_parents=max_parents)
 
 
 def load_recipe(path: Path | None) -> PaperRecipe | None:
@@ -168,9 +178,8 @@ def run_fit(
     options = _method_options(estimator, config)
     recipe = options["recipe"].to_dict() if "recipe" in options else None
     score = configured_score(config)
-    data = load_table(
-        config["data"], ReadOptions.from_dict(config), knowledge=load_knowledge(config.get("knowledge_file"))
-    )
+    knowledge = load_knowledge(config.get("knowledge_file"), config.get("max_parents"))
+    data = load_table(config["data"], ReadOptions.from_dict(config), knowledge=knowledge)
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
     asked = question({**config, "recipe": recipe}, data, true_graph, score)
     with leader_first():

@@ -92,6 +92,7 @@ KnowledgeFile = Annotated[
 RecipeFile = Annotated[
     Path | None, typer.Option(help="TOML file: constants of the preset paper, such as batch_size.")
 ]
+MaxParents = Annotated[int | None, typer.Option(min=0, help="The largest number of parents of a variable.")]
 Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
 Discretize = Annotated[
     str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from gflowdag.display.truncate import short_names
+from gflowdag.display.truncate import truncated_names
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import ROUNDING, Posterior
 from gflowdag.runtime.messages import counted
@@ -54,7 +54,7 @@ def digest(
     size = [*method, counted(posterior.num_variables, "variable"), graphs]
     values = ("probability", "reverse", "absent", *(() if verdict == "exact" else ("error",)))
     pairs = _likely_pairs(posterior, max_rows)
-    label = dict(zip(posterior.names, short_names(posterior.names, name_width), strict=True))
+    label = dict(zip(posterior.names, truncated_names(posterior.names, name_width), strict=True))
     return Digest(
         verdict,
         " · ".join(size),

@@ -1,4 +1,8 @@
-"""What chose between graphs that observations alone cannot tell apart: interventions, prior knowledge."""
+"""What orients the edges that observations alone leave open: interventions and prior knowledge.
+
+The graphs of a Markov equivalence class fit observations equally well. Interventions and prior knowledge can
+tell them apart.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +20,26 @@ from gflowdag.posterior.posterior import Posterior
 _MAX_LISTED = 300  # members of a class that are looked at one by one
 
 
-class Deciding(NamedTuple):
-    """Which of the two there were, as far as the report was told; as text, those that chose."""
+class OrientingEvidence(NamedTuple):
+    """Whether a posterior was computed with interventions, and with prior knowledge.
 
-    interventions: bool
-    knowledge: bool  # that rules out any graph
-    constraints: Constraints | None  # what the knowledge demands, where that is known
+    As text: those of the two that can tell graphs of one class apart, such as "interventions and prior
+    knowledge"; empty where neither can.
+    """
+
+    interventions: bool  # whether some variables were set from outside
+    knowledge: bool  # whether prior knowledge rules out any graph
+    constraints: Constraints | None  # the edges that it requires and forbids; None where they are not known
 
     def __str__(self) -> str:
-        # The largest number of parents is the same in all graphs of a class: a limit of it does not choose.
+        # All graphs of a class have the same largest number of parents: a limit on it cannot tell them apart.
         directs = self.knowledge and (self.constraints is None or self.constraints.rules_out_edges)
         return " and ".join(["interventions"] * self.interventions + ["prior knowledge"] * directs)
 
     def allowed_members(self, completed: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-        """The graphs of a class between which nothing else chose, bool [m, d, d]; None where that is unknown.
+        """The graphs of a class that the prior knowledge allows, bool [m, d, d].
+
+        None where there were interventions too, which rule out others, or where the graphs cannot be listed.
 
         Args:
             completed: the CPDAG of the class, bool [d, d].
@@ -42,14 +52,16 @@ class Deciding(NamedTuple):
         return None if breaks.all() else members[~breaks]
 
 
-def find_deciding(posterior: Posterior, config: Mapping[str, Any], data: Dataset | None) -> Deciding:
-    """What is known of a posterior: by its table, else by itself, else by the settings of its run."""
+def find_orienting_evidence(
+    posterior: Posterior, config: Mapping[str, Any], data: Dataset | None
+) -> OrientingEvidence:
+    """Look for interventions and knowledge in the table and the posterior, else in the run's settings."""
     interventions = bool(posterior.diagnosis.interventional) or (
         data is not None and data.intervened is not None
     )
     if data is not None and data.knowledge is not None:
         constraints = data.knowledge.resolve(posterior.names)
         binds = constraints.rules_out_graphs
-        return Deciding(interventions, binds, constraints if binds else None)
-    told = posterior.diagnosis.knowledge or (data is None and config.get("knowledge"))
-    return Deciding(interventions, bool(told), None)
+        return OrientingEvidence(interventions, binds, constraints if binds else None)
+    is_known = posterior.diagnosis.knowledge or (data is None and config.get("knowledge"))
+    return OrientingEvidence(interventions, bool(is_known), None)

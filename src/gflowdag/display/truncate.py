@@ -1,4 +1,4 @@
-"""Names cut to a width, so that those of one posterior stay different from each other."""
+"""Long names of variables, truncated to a width so that no two of them become alike."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ def num_columns(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
-def short_names(names: Sequence[str], width: int) -> list[str]:
-    """Each name on one line and in `width` columns at most, no two alike.
+def truncated_names(names: Sequence[str], width: int) -> list[str]:
+    """Each name on one line, in at most `width` columns, no two alike.
 
-    A long name loses its middle. Names that are then alike lose what they have in common instead, and those
-    that still are get the number of their variable, or a higher one where that is a name of its own.
+    A long name is cut in the middle. Where two names become alike, the beginning that they share is cut
+    instead. Where they are still alike, they get the number of their variable, or the next one that is free.
 
     Args:
         names: of all variables of a posterior.
         width: columns of a fixed-width font; a dozen or more.
     """
     texts = [" ".join(str(name).split()) for name in names]
-    labels = [_without_middle(text, width) for text in texts]
-    for _ in texts:  # each round tells a name of every group apart, or never will
-        for group in _alike(labels):
+    truncated = [_without_middle(text, width) for text in texts]
+    for _ in texts:  # a cut can make a name like one of another group, so several rounds may be needed
+        for group in _alike(truncated):
             shared = _num_shared([texts[i] for i in group])
             for i in group:
-                labels[i] = _from_difference(texts[i], shared, width)
-    taken = set(labels)
-    for i in (i for group in _alike(labels) for i in group):
+                truncated[i] = _from_difference(texts[i], shared, width)
+    taken = set(truncated)
+    for i in (i for group in _alike(truncated) for i in group):
         numbered = (_numbered(texts[i], number, width) for number in count(i + 1, len(texts)))
-        labels[i] = next(label for label in numbered if label not in taken)
-        taken.add(labels[i])
-    return labels
+        truncated[i] = next(name for name in numbered if name not in taken)
+        taken.add(truncated[i])
+    return truncated
 
 
-def _alike(labels: Sequence[str]) -> list[list[int]]:
-    """The positions of each label that occurs more than once."""
+def _alike(truncated: Sequence[str]) -> list[list[int]]:
+    """The positions of each text that occurs more than once."""
     places: dict[str, list[int]] = {}
-    for i, label in enumerate(labels):
-        places.setdefault(label, []).append(i)
+    for i, name in enumerate(truncated):
+        places.setdefault(name, []).append(i)
     return [group for group in places.values() if len(group) > 1]
 
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from gflowdag.display.curves import precision_recall_points, roc_points
 from gflowdag.display.digest import is_vouched_for
 from gflowdag.display.layout import layered_layout
-from gflowdag.display.orientation import Deciding
-from gflowdag.display.truncate import num_columns, short_names
+from gflowdag.display.orientation import OrientingEvidence
+from gflowdag.display.truncate import num_columns, truncated_names
 from gflowdag.graph.equivalence import class_keys, class_size, cpdag
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import Truth, align
@@ -37,7 +37,7 @@ def numbers(values: ArrayLike, digits: int = 6) -> Any:
 
 def graph_content(posterior: Posterior) -> dict[str, Any]:
     """Names, positions, and the probabilities [source][target] of edges, paths and Markov blankets."""
-    labels = short_names(posterior.names, MAX_LABEL)
+    labels = truncated_names(posterior.names, MAX_LABEL)
     widths = np.array([max(_COLUMN_WIDTH * num_columns(text), 14.0) for text in labels]) + _NODE_PADDING
     p = posterior.edge_probabilities().to_numpy()
     consensus = posterior.consensus_graph(LAYOUT_THRESHOLD).to_numpy()
@@ -89,9 +89,9 @@ def pairs_content(posterior: Posterior) -> list[list[Any]]:
     ]
 
 
-def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
+def classes_content(posterior: Posterior, orienting: OrientingEvidence) -> dict[str, Any]:
     """The most probable Markov equivalence classes as lists of index pairs."""
-    keys = class_keys(posterior.samples) if str(deciding) else None
+    keys = class_keys(posterior.samples) if str(orienting) else None
     table = posterior.equivalence_classes(top=None)
     top = table.head(_MAX_CLASSES if posterior.num_variables <= _LARGE else _MAX_CLASSES // 2)
     shown = []
@@ -100,7 +100,7 @@ def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
         basis, graphs = "class", completed[None]
         if keys is not None:
             drawn = posterior.samples[keys == keys[row["sample"]]]
-            basis, graphs = _chosen_members(drawn, completed, deciding)
+            basis, graphs = _chosen_members(drawn, completed, orienting)
         graph = graphs.any(axis=0)
         both = graph & graph.T
         shown.append(
@@ -120,19 +120,20 @@ def classes_content(posterior: Posterior, deciding: Deciding) -> dict[str, Any]:
 
 
 def _chosen_members(
-    drawn: NDArray[np.bool_], completed: NDArray[np.bool_], deciding: Deciding
+    drawn: NDArray[np.bool_], completed: NDArray[np.bool_], orienting: OrientingEvidence
 ) -> tuple[str, NDArray[np.bool_]]:
-    """What the drawing of a class stands for where something chose between its members, and these graphs.
+    """Which members of a class its drawing shows where something tells them apart, and these graphs.
 
-    All that knowledge has `allowed`, drawn or not; where interventions chose, or what is allowed cannot be
-    listed, those `sampled`, unless they say no more than the whole `class` does.
+    These are all that the knowledge allows ("allowed"), sampled or not. Where there were interventions, or
+    the allowed graphs cannot be listed, they are the sampled ones ("sampled"). Where the samples leave open
+    every edge that the class leaves open, they stand for the whole class ("class").
 
     Args:
         drawn: the samples of the class, bool [m, d, d].
         completed: its CPDAG, bool [d, d].
-        deciding: what chose.
+        orienting: the interventions and the knowledge of the posterior.
     """
-    if (allowed := deciding.allowed_members(completed)) is not None:
+    if (allowed := orienting.allowed_members(completed)) is not None:
         return "allowed", allowed
     return ("class" if (drawn.any(axis=0) == completed).all() else "sampled"), drawn
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from gflowdag import __version__
 from gflowdag.display.digest import is_vouched_for
-from gflowdag.display.orientation import find_deciding
+from gflowdag.display.orientation import find_orienting_evidence
 from gflowdag.display.report import content, summary, words
 from gflowdag.posterior.truth import Truth, named
 from gflowdag.runtime.files import atomic_write
@@ -83,12 +83,12 @@ def render(
     """The report as HTML text; arguments as for `write_report`."""
     if truth is not None:  # methods may order their variables otherwise
         truth = named(truth, posterior.names)
-    deciding = find_deciding(posterior, config, data)
+    orienting = find_orienting_evidence(posterior, config, data)
     drawn = {
         "method": posterior.method,
         "graph": content.graph_content(posterior),
         "pairs": content.pairs_content(posterior),
-        "classes": content.classes_content(posterior, deciding),
+        "classes": content.classes_content(posterior, orienting),
         "distributions": content.distributions_content(posterior),
         "traces": content.traces_content(posterior, history),
         "truth": content.truth_content({posterior.method: posterior, **others}, truth),
@@ -99,11 +99,11 @@ def render(
         diagnostics=posterior.diagnosis,
         verdict=words.verdict(posterior),
         question=words.question(posterior, config, data),
-        assumptions=words.assumptions(deciding, data),
+        assumptions=words.assumptions(orienting, data),
         is_vouched_for=is_vouched_for(posterior),
         findings=words.findings(posterior),
-        deciding=str(deciding),
-        knows=deciding.knowledge,
+        orienting=str(orienting),
+        knows=orienting.knowledge,
         values=words.values(posterior),
         data=data,
         num_intervened=0 if data is None else summary.num_intervened(data),

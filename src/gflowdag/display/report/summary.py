@@ -109,7 +109,7 @@ def provenance_rows(
     settings = [
         f"{name} = {_text(value)}"
         for name, value in config.items()
-        if name not in hidden and value not in (None, [], {})
+        if name not in hidden and value not in (None, (), [], {})
     ]
     rows.append(("Settings", ", ".join(settings)))
     rows.append(("Method", posterior.method))

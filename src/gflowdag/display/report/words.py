@@ -9,7 +9,7 @@ import numpy as np
 
 from gflowdag.data import Dataset
 from gflowdag.display.digest import is_vouched_for
-from gflowdag.display.orientation import Deciding
+from gflowdag.display.orientation import OrientingEvidence
 from gflowdag.posterior.importance import MAXIMAL_PARETO_K, MINIMAL_ESS
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
@@ -138,7 +138,7 @@ def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | No
     )
 
 
-def assumptions(deciding: Deciding, data: Dataset | None) -> str:
+def assumptions(orienting: OrientingEvidence, data: Dataset | None) -> str:
     """What the probabilities take for granted."""
     shape = ""
     if data is not None and data.is_continuous:
@@ -148,8 +148,8 @@ def assumptions(deciding: Deciding, data: Dataset | None) -> str:
     elif data is not None:
         shape = "relations between levels and numbers are those of the score, as the notes say, "
     prior = "nothing was known beforehand"
-    if deciding.knowledge:
-        prior = f"the knowledge {'that was given' if deciding.constraints is None else 'listed below'} holds"
+    if orienting.knowledge:
+        prior = f"the knowledge {'that was given' if orienting.constraints is None else 'listed below'} holds"
     return (
         f"All probabilities hold under the model: {shape}there is no unmeasured common cause, no feedback, "
         f"and {prior}."
