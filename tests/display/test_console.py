@@ -31,14 +31,15 @@ def printed(posterior: Posterior, width: int = 80, **options) -> list[str]:
 def test_the_verdict_comes_first_and_the_edges_follow_with_their_errors():
     diagnostics = Diagnostics("not converged", "R-hat is 1.3.", chosen="mc3: it is quick")
     lines = printed(noisy_posterior(5, 50, method="mc3", diagnosis=diagnostics, log_evidence=-3.0))
-    assert lines[:4] == [
-        "Not converged · mc3 · 5 variables · 50 graphs drawn",
-        "R-hat is 1.3.",
-        "Method chosen: mc3: it is quick.",
-        "Log evidence -3.0000",
+    assert lines[:3] == [
+        "mc3 · 5 variables · 50 graphs drawn",
+        "Computed  Not converged. R-hat is 1.3.",
+        "Modelled  Not checked. Whether the data fit the model is not known.",
     ]
-    assert lines[5].split() == ["edge", "probability", "reverse", "absent", "±", "error"]
-    assert len(lines[6].split()) == 7
+    assert lines[3].startswith("Causal    Assumed. No hidden common cause and no feedback")
+    assert lines[5:7] == ["Method chosen: mc3: it is quick.", "Log evidence -3.0000"]
+    assert lines[8].split() == ["edge", "probability", "reverse", "absent", "±", "error"]
+    assert len(lines[9].split()) == 7
 
 
 def test_hostile_names_stay_on_their_line_and_in_80_columns():

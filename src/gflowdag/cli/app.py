@@ -86,6 +86,10 @@ def demo(
 ) -> None:
     """The posterior of the Sachs cytometry data, with a report."""
     fit(data="sachs", out=out, quiet=quiet)
+    if not quiet:
+        from gflowdag.cli.demo import print_transforms
+
+        print_transforms(make_console())
 
 
 @app.command()
@@ -192,7 +196,7 @@ def check(
     table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge, max_parents))
     facts = inspect.describe(table)
     if json:
-        print_json(facts)
+        print_json(facts | {"model_fit": facts["model_fit"].to_dict()})
     else:
         inspect.print_description(facts, make_console())
 

@@ -167,6 +167,7 @@ def run_fit(
     Where several processes work together, process 0 writes.
     """
     from gflowdag.estimators import estimator_class
+    from gflowdag.estimators.remedies import with_remedies_tried
     from gflowdag.runtime.processes import is_leader, leader_first
 
     if config.get("deterministic"):
@@ -202,6 +203,8 @@ def run_fit(
             posterior = learner.fit(data).posterior_
         if run is None:
             return posterior, folder
+        if config["budget"] is None:
+            posterior = with_remedies_tried(posterior, data, score=score, prior=config["prior"])
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
         facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}
         posterior.report(folder / runs.REPORT, config=asked, data=data, truth=true_graph, **facts)

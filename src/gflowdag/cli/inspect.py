@@ -15,6 +15,8 @@ from rich.table import Table
 
 from gflowdag import __version__
 from gflowdag.data import Dataset
+from gflowdag.display.trust import sentences
+from gflowdag.posterior.model_fit import ModelFit, check_table
 from gflowdag.runtime.messages import counted
 
 _MIXED = (
@@ -45,6 +47,7 @@ def describe(data: Dataset) -> dict[str, Any]:
         "variables": data.num_variables,
         "columns": columns,
         "notes": [*data.notes, *([_MIXED] if data.is_mixed else [])],
+        "model_fit": check_table(data),
         "methods": method_costs(data),
         "chosen": {"method": method, "why": why},
     }
@@ -76,6 +79,7 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     _print_rows(columns[:_MAX_COLUMNS], {"name": "column", "kind": "kind", **details}, console)
     if len(columns) > _MAX_COLUMNS:
         console.print(f"… and {len(columns) - _MAX_COLUMNS} more columns", style="dim")
+    _print_model_fit(facts["model_fit"], console)
     titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
     _print_rows(facts["methods"], titles, console)
     chosen = facts["chosen"]
@@ -86,6 +90,17 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
         f"gflowdag fit takes {chosen['method']}: {chosen['why']}. --method chooses another.",
         style="dim",
     )
+
+
+def _print_model_fit(fit: ModelFit, console: Console) -> None:
+    """Print what in the table speaks against the model."""
+    console.print("\nDoes the model fit?", style="bold")
+    for sentence in sentences(fit, "command line") or [
+        "Nothing in the table alone speaks against it; the fit looks again."
+    ]:
+        console.print(f"- {sentence}", markup=False)
+    for note in fit.not_checked:
+        console.print(note, style="dim", markup=False)
 
 
 def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Console) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pandas as pd
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from gflowdag.display.digest import MAX_ROWS, digest, figure
 from gflowdag.posterior.posterior import Posterior
 
-_COLOURS = {"exact": "green", "trusted": "green", "not converged": "red", "unverified": "yellow"}
+_COLOURS = {"good": "green", "bad": "red", "unsure": "yellow"}
 # Columns in the order in which a narrow terminal does without them. In a comparison the verdict sums up the
 # first ones.
 _DISPENSABLE = (
@@ -36,10 +37,17 @@ _LEAST_NAME = 12
 def print_posterior(posterior: Posterior, console: Console, *, max_rows: int = MAX_ROWS) -> None:
     """The short answer: how far to trust it, the evidence, and the likely edges."""
     width = max((console.width - _BESIDE_NAMES) // 2, _LEAST_NAME)
-    answer = digest(posterior, rest="the report", max_rows=max_rows, name_width=width)
-    colour = _COLOURS.get(answer.verdict, "yellow")
-    console.print(Text.assemble((answer.verdict.capitalize(), f"bold {colour}"), f" · {answer.size}"))
-    console.print(Text(answer.explanation))
+    answer = digest(
+        posterior, rest="the report", language="command line", max_rows=max_rows, name_width=width
+    )
+    console.print(Text(answer.size))
+    for line in answer.trust:
+        colour = _COLOURS[line.colour]
+        console.print(
+            Text.assemble(f"{line.aspect:<10}", (line.state, f"bold {colour}"), f". {line.explanation}")
+        )
+    for sentence in answer.objections:
+        console.print(Padding(Text(f"- {sentence}"), (0, 0, 0, 2)))
     for note in answer.notes:
         console.print(Text(note, style="dim"))
     if answer.evidence:

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from gflowdag.display.truncate import truncated_names
+from gflowdag.display.trust import TrustLine, finding_sentences, trust_lines
 from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.model_fit import Language
 from gflowdag.posterior.posterior import ROUNDING, Posterior
 from gflowdag.runtime.messages import counted
 
@@ -21,9 +23,9 @@ _NAME_WIDTH = 19  # columns of a variable's name
 class Digest(NamedTuple):
     """What to say first about a posterior."""
 
-    verdict: str  # "exact", "trusted", "not converged" or "unverified"
+    trust: tuple[TrustLine, ...]  # computed, modelled, causal
     size: str  # method, variables, graphs
-    explanation: str  # how far to trust it
+    objections: tuple[str, ...]  # to the model, with remedies
     notes: tuple[str, ...]  # how it was made
     evidence: str | None
     titles: tuple[str, ...]  # of the columns of `rows`
@@ -37,13 +39,19 @@ def is_vouched_for(posterior: Posterior) -> bool:
 
 
 def digest(
-    posterior: Posterior, *, rest: str, max_rows: int = MAX_ROWS, name_width: int = _NAME_WIDTH
+    posterior: Posterior,
+    *,
+    rest: str,
+    language: Language,
+    max_rows: int = MAX_ROWS,
+    name_width: int = _NAME_WIDTH,
 ) -> Digest:
     """The short answer: how far to trust it, the evidence, and the likely edges.
 
     Args:
         posterior: to be told about.
         rest: where the reader finds the other pairs.
+        language: of the place where the reader is.
         max_rows: the most edges to list.
         name_width: columns that the name of a variable may take.
     """
@@ -56,9 +64,9 @@ def digest(
     pairs = _likely_pairs(posterior, max_rows)
     label = dict(zip(posterior.names, truncated_names(posterior.names, name_width), strict=True))
     return Digest(
-        verdict,
+        trust_lines(posterior),
         " · ".join(size),
-        found.explanation,
+        finding_sentences(posterior, language),
         tuple(_notes(found)),
         _evidence(posterior),
         ("edge", *("± error" if name == "error" else name for name in values)),

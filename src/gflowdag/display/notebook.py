@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from gflowdag.posterior.comparison import Comparison
 
 # Readable on white and on black: a notebook's theme is not ours to know.
-_COLOURS = {"exact": "#2e8b57", "trusted": "#2e8b57", "not converged": "#d9534f", "unverified": "#b8860b"}
+_COLOURS = {"good": "#2e8b57", "bad": "#d9534f", "unsure": "#b8860b"}
 _MAX_ROWS = 10
 
 
 def posterior_html(posterior: Posterior) -> str:
     """The short answer as HTML: verdict, evidence and the likely edges. Every name is escaped."""
-    answer = digest(posterior, rest="edge_table()", max_rows=_MAX_ROWS)
-    colour = _COLOURS.get(answer.verdict, _COLOURS["unverified"])
-    lines = [answer.explanation, *answer.notes, *([answer.evidence] if answer.evidence else [])]
+    answer = digest(posterior, rest="edge_table()", language="python", max_rows=_MAX_ROWS)
+    line_of_trust = Markup('{} <strong style="color: {}">{}</strong>. {}')
+    trust = [
+        line_of_trust.format(line.aspect, _COLOURS[line.colour], line.state, line.explanation)
+        for line in answer.trust
+    ]
+    lines = [*trust, *answer.objections, *answer.notes, *([answer.evidence] if answer.evidence else [])]
     html = Markup(
-        '<div class="gflowdag-posterior">\n'
-        '<p><strong style="color: {colour}">{verdict}</strong> · {size}<br>{lines}</p>\n'
-        "{table}\n<p>{closing}</p>\n</div>"
+        '<div class="gflowdag-posterior">\n<p>{size}<br>{lines}</p>\n{table}\n<p>{closing}</p>\n</div>'
     ).format(
-        colour=colour,
-        verdict=answer.verdict.capitalize(),
         size=answer.size,
         lines=Markup("<br>").join(lines),
         table=_table(answer.titles, answer.rows),
@@ -52,8 +52,7 @@ def comparison_html(comparison: Comparison) -> str:
         size=f"{counted(len(table), 'method')} side by side",
         table=_table(("method", *titles), rows),
         failures=Markup("").join(
-            failure.format(_COLOURS["not converged"], method, reason)
-            for method, reason in comparison.failures.items()
+            failure.format(_COLOURS["bad"], method, reason) for method, reason in comparison.failures.items()
         ),
     )
     return str(html)

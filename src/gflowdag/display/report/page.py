@@ -14,6 +14,7 @@ from gflowdag import __version__
 from gflowdag.display.digest import is_vouched_for
 from gflowdag.display.orientation import find_orienting_evidence
 from gflowdag.display.report import content, summary, words
+from gflowdag.display.trust import finding_sentences, trust_lines
 from gflowdag.posterior.truth import Truth, named
 from gflowdag.runtime.files import atomic_write
 from gflowdag.runtime.messages import counted, printable
@@ -98,6 +99,8 @@ def render(
         posterior=posterior,
         diagnostics=posterior.diagnosis,
         verdict=words.verdict(posterior),
+        trust=trust_lines(posterior),
+        objections=finding_sentences(posterior, "command line" if "command" in config else "python"),
         question=words.question(posterior, config, data),
         assumptions=words.assumptions(orienting, data),
         is_vouched_for=is_vouched_for(posterior),

@@ -79,6 +79,12 @@ class Remedy:
     def _transforms(self) -> Transform | dict[str, Transform]:
         return self.transform if isinstance(self.transform, str) else dict(self.transform)
 
+    def columns_transformed(self, data: Dataset) -> list[str]:
+        """The columns that the remedy transforms."""
+        if not isinstance(self.transform, str):
+            return [name for name, _ in self.transform]
+        return [column.name for column in data.columns if column.kind == "continuous"]
+
     def _options(self) -> str:
         if self.every > 1:
             return f"awk 'NR % {self.every} == 1' TABLE.csv > THINNED.csv"
@@ -156,19 +162,25 @@ class Finding:
 
     def sentence(self, language: Language = "command line") -> str:
         """Everything in a line or two, for the place where the user is."""
+        return " ".join(filter(None, (self.what, self.mending(language))))
+
+    @property
+    def what(self) -> str:
+        """What is the matter, and where."""
         worst = f"{self.statistic} {self.values[0]:.3g}" + (" at worst" if len(self.columns) > 1 else "")
-        text = f"{self.check.capitalize()} in {shown(self.columns, _NAMED)} ({worst}): {self.problem}."
-        if self.remedy is not None:
-            text += f" Remedy: {self.remedy.text(language)}."
-        if self.advice:
-            text += f" {self.advice}."
-        return f"{text} {self.effect}"
+        return f"{self.check.capitalize()} in {shown(self.columns, _NAMED)} ({worst}): {self.problem}."
+
+    def mending(self, language: Language) -> str:
+        """What to do about it, and what that changes."""
+        remedy = "" if self.remedy is None else f"Remedy: {self.remedy.text(language)}."
+        advice = f"{self.advice}." if self.advice else ""
+        return " ".join(filter(None, (remedy, advice, self.effect)))
 
     @property
     def effect(self) -> str:
         """How much the answer changes under the remedy, in a sentence."""
         if self.change is None:
-            return f"Its effect on the answer was {self.tried}." if self.tried != "tried" else ""
+            return "" if self.remedy is None or self.tried == "tried" else f"Its effect was {self.tried}."
         change = self.change
         return (
             f"With it the largest change of an edge probability is {change.size:.2f} "

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
 from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
-from gflowdag.posterior.model_fit.shapes import shape_findings, transform_remedy
+from gflowdag.posterior.model_fit.shapes import shape_findings, transform_remedy, with_one_transform
 from gflowdag.posterior.model_fit.statistics import (
     MIN_ROWS,
     Draw,
@@ -58,7 +58,7 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
         )
     if in_order := {name: draws for name, draws in left.items() if name not in sorted_by}:
         found += serial_findings(in_order)
-    return ModelFit(tuple(found), tuple(notes), given_parents=True)
+    return ModelFit(tuple(with_one_transform(found, data)), tuple(notes), given_parents=True)
 
 
 def _vary(draws: Sequence[Draw]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -73,6 +74,23 @@ def transform_remedy(data: Dataset, names: list[str]) -> Remedy | None:
     if set(names) == set(continuous):
         return Remedy(transform=how)
     return Remedy(transform=tuple((name, how) for name in names))
+
+
+def with_one_transform(findings: Sequence[Finding], data: Dataset) -> list[Finding]:
+    """The findings with one transform for all of them, of all columns where more than half need one.
+
+    Several transforms in one table make several answers, and a reader who has to choose between them.
+    """
+    named = [finding.remedy.columns_transformed(data) for finding in findings if finding.remedy]
+    affected = {name for columns in named for name in columns}
+    continuous = [column.name for column in data.columns if column.kind == "continuous"]
+    if 2 * len(affected) > len(continuous):
+        affected = set(continuous)
+    remedy = transform_remedy(data, [name for name in data.names if name in affected])
+    return [
+        replace(finding, remedy=remedy) if finding.remedy and finding.remedy.transform else finding
+        for finding in findings
+    ]
 
 
 def _log_helps(data: Dataset, name: str) -> bool:

@@ -16,7 +16,7 @@ from scipy.special import stdtr
 from gflowdag.data import Dataset
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, normal_scores
 from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
-from gflowdag.posterior.model_fit.shapes import shape_findings
+from gflowdag.posterior.model_fit.shapes import shape_findings, with_one_transform
 from gflowdag.posterior.model_fit.statistics import (
     LEVEL,
     MIN_ROWS,
@@ -80,7 +80,7 @@ def check_table(data: Dataset) -> ModelFit:
         )
     else:
         found += serial_findings({name: [Draw(1.0, _column(data, name))] for name in data.names})
-    return ModelFit(tuple(found), tuple(notes))
+    return ModelFit(tuple(with_one_transform(found, data)), tuple(notes))
 
 
 def serial_findings(columns: Mapping[str, Sequence[Draw]]) -> list[Finding]:

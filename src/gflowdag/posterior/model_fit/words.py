@@ -34,12 +34,12 @@ class Wording(NamedTuple):
 SKEWNESS = Wording(
     "skewness",
     "skewness",
-    "the values lean to one side, the model takes them as normal; that can invent edges and turn arrows",
+    "the values lean to one side; the model takes them as normal, and that can turn arrows",
 )
 TAILS = Wording(
     "tails",
     "excess kurtosis",
-    "the tails are not those of a normal distribution, and few rows far out can decide an edge",
+    "the tails are not normal, and few rows far out can decide an edge",
 )
 OUTLIERS = Wording("outliers", "rows", "a few rows lie too far out for a normal sample of this size")
 CURVATURE = Wording(
@@ -48,7 +48,7 @@ CURVATURE = Wording(
 UNEQUAL_VARIANCE = Wording(
     "unequal variance",
     "correlation",
-    "the spread depends on another variable; the model takes it as the same everywhere",
+    "the spread depends on another variable, and the model takes it as constant",
 )
 SERIAL = Wording(
     "serial dependence",

@@ -1,0 +1,76 @@
+"""Three kinds of trust in a line each: is it computed right, does the model fit, are the arrows causes?"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from gflowdag.posterior.model_fit import Language, ModelFit
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.messages import counted
+
+Colour = Literal["good", "bad", "unsure"]
+
+_OF_VERDICT: dict[str, Colour] = {
+    "exact": "good",
+    "trusted": "good",
+    "not converged": "bad",
+    "unverified": "unsure",
+}
+_CAUSAL = (
+    "No hidden common cause and no feedback: nothing in the table can confirm it, and an arrow is a cause only "
+    "where it holds."
+)
+
+
+class TrustLine(NamedTuple):
+    """One kind of trust."""
+
+    aspect: str  # "Computed", "Modelled" or "Causal"
+    state: str
+    colour: Colour
+    explanation: str
+
+
+def trust_lines(posterior: Posterior) -> tuple[TrustLine, TrustLine, TrustLine]:
+    """Computed, modelled, causal. The verdict of the method vouches for the first alone."""
+    found = posterior.diagnosis
+    computed = TrustLine(
+        "Computed", found.verdict.capitalize(), _OF_VERDICT.get(found.verdict, "unsure"), found.explanation
+    )
+    return computed, _modelled(found.model_fit), TrustLine("Causal", "Assumed", "unsure", _CAUSAL)
+
+
+def finding_sentences(posterior: Posterior, language: Language) -> tuple[str, ...]:
+    """What speaks against the model, a sentence each, and what was not checked."""
+    fit = posterior.diagnosis.model_fit
+    if fit is None:
+        return ()
+    return (*sentences(fit, language), *fit.not_checked)
+
+
+def sentences(fit: ModelFit, language: Language) -> list[str]:
+    """The findings; a remedy that several share is said with the last of them."""
+    said = []
+    for index, finding in enumerate(fit.findings):
+        later = (other.mending(language) for other in fit.findings[index + 1 :])
+        repeated = finding.remedy is not None and finding.mending(language) in later
+        said.append(finding.what if repeated else finding.sentence(language))
+    return said
+
+
+def _modelled(fit: ModelFit | None) -> TrustLine:
+    if fit is None:
+        return TrustLine("Modelled", "Not checked", "unsure", "Whether the data fit the model is not known.")
+    if not fit.findings:
+        return TrustLine(
+            "Modelled",
+            "No objection",
+            "good",
+            "Residuals given sampled parents show nothing that speaks against the model.",
+        )
+    named = ", ".join(
+        f"{finding.check} in {counted(len(finding.columns), 'column')}" for finding in fit.findings
+    )
+    changes = [finding.change.size for finding in fit.findings if finding.change is not None]
+    effect = f" Under a remedy an edge probability changes by up to {max(changes):.2f}." if changes else ""
+    return TrustLine("Modelled", "Doubtful", "bad", f"{named[0].upper()}{named[1:]}.{effect}")

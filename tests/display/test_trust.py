@@ -1,0 +1,67 @@
+"""Computed, modelled, causal: three lines everywhere, and "exact" vouches for the first alone."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import gflowdag as gd
+from gflowdag.display.console import print_posterior
+from gflowdag.display.trust import trust_lines
+from gflowdag.estimators.remedies import with_remedies_tried
+from gflowdag.posterior.posterior import Posterior
+
+
+def table(*, skewed: bool) -> pd.DataFrame:
+    noise = np.random.default_rng(3).normal(size=(300, 3))
+    frame = pd.DataFrame(noise, columns=["a", "b", "c"])
+    frame["b"] += frame["a"]
+    return frame.assign(b=np.exp(frame["b"])) if skewed else frame
+
+
+def shown(post: Posterior, where: str, folder: Path) -> str:
+    if where == "notebook":
+        return post._repr_html_()
+    if where == "report":
+        return post.report(folder / "report.html", config={"command": "gflowdag fit"}).read_text("utf-8")
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    print_posterior(post, console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("where", ["terminal", "notebook", "report"])
+def test_all_three_kinds_of_trust_are_named(where: str, tmp_path: Path) -> None:
+    text = shown(gd.fit(table(skewed=True), method="exact"), where, tmp_path)
+    for word in ("Computed", "Exact", "Modelled", "Doubtful", "Causal", "Assumed", "hidden common cause"):
+        assert word in text
+    remedy = "transform=&#39;rank&#39;" if where == "notebook" else "--transform rank"
+    assert remedy in text
+
+
+def test_exact_vouches_for_the_computation_alone() -> None:
+    wrong = trust_lines(gd.fit(table(skewed=True), method="exact"))
+    right = trust_lines(gd.fit(table(skewed=False), method="exact"))
+    assert [line.colour for line in wrong] == ["good", "bad", "unsure"]
+    assert [line.colour for line in right] == ["good", "good", "unsure"]
+
+
+def test_what_a_remedy_changes_is_shown_beside_the_verdict() -> None:
+    frame = table(skewed=True)
+    post = gd.fit(frame, method="exact", prior="fair")
+    tried = with_remedies_tried(post, gd.Dataset.from_frame(frame), score="auto", prior="fair")
+    other = gd.fit(frame, method="exact", prior="fair", transform="rank")
+    expected = (other.edge_probabilities() - post.edge_probabilities()).abs().to_numpy().max()
+    assert f"changes by up to {expected:.2f}" in trust_lines(tried)[1].explanation
+
+
+def test_where_the_exact_posterior_is_slow_the_findings_say_that_nothing_was_tried(monkeypatch) -> None:
+    monkeypatch.setattr("gflowdag.estimators.remedies.MOST_SECONDS", 0.0)
+    frame = table(skewed=True)
+    post = gd.fit(frame, method="exact")
+    tried = with_remedies_tried(post, gd.Dataset.from_frame(frame), score="auto", prior="uniform")
+    assert "takes longer than a second" in tried.diagnostics().model_fit.findings[0].sentence()
