@@ -17,8 +17,8 @@ _OF_VERDICT: dict[str, Colour] = {
     "unverified": "unsure",
 }
 _CAUSAL = (
-    "No hidden common cause and no feedback: nothing in the table can confirm it, and an arrow is a cause only "
-    "where it holds."
+    "No hidden common cause and no feedback: nothing in the table can confirm it, and an arrow is a cause "
+    "only where it holds."
 )
 
 
