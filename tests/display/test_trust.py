@@ -65,3 +65,9 @@ def test_where_the_exact_posterior_is_slow_the_findings_say_that_nothing_was_tri
     post = gd.fit(frame, method="exact")
     tried = with_remedies_tried(post, gd.Dataset.from_frame(frame), score="auto", prior="uniform")
     assert "takes longer than a second" in tried.diagnostics().model_fit.findings[0].sentence()
+
+
+def test_a_table_of_both_kinds_is_not_said_to_fit() -> None:
+    frame = table(skewed=False).assign(c=np.where(table(skewed=False)["c"] > 0, "yes", "no"))
+    post = gd.fit(frame, method="exact", score="degenerate-gaussian")
+    assert trust_lines(post)[1].state == "Not checked"

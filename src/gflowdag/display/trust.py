@@ -59,7 +59,7 @@ def sentences(fit: ModelFit, language: Language) -> list[str]:
 
 
 def _modelled(fit: ModelFit | None) -> TrustLine:
-    if fit is None:
+    if fit is None or not (fit.findings or fit.given_parents):
         return TrustLine("Modelled", "Not checked", "unsure", "Whether the data fit the model is not known.")
     if not fit.findings:
         return TrustLine(
