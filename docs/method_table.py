@@ -26,17 +26,12 @@ def method_table() -> str:
                 method.label + (f" (extra `[{method.extra}]`)" if method.extra else ""),
                 method.gives,
                 method.checked_by or "nothing",
-                _assumed(method),
+                method.assumes or "–",
                 _refused(method),
                 method.use_when,
             ]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-def _assumed(method: Method) -> str:
-    prior = "" if method.uses_prior else "the prior is not used"
-    return "; ".join(filter(None, (method.assumes, prior))) or "–"
 
 
 def _refused(method: Method) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from score_problems import continuous, discrete
 
 import gflowdag as gd
+from gflowdag.errors import ScoreError
+from gflowdag.runtime.host_calls import host_errors
 from gflowdag.score import make_score
 
 D = 30
@@ -126,3 +130,41 @@ def test_methods_with_the_same_score_object_are_compared_with_its_exact_posterio
     comparison = gd.compare(methods, data=continuous(d=4))
     assert not comparison.failures
     assert comparison.reference is not None
+
+
+@dataclass
+class Failing(gd.LocalScore):
+    """Fails on large parent sets."""
+
+    wrong: float | None = None  # what it gives for them, or an error where this is None
+
+    def local(self, node, parents):
+        large = parents.sum(axis=1) > 2
+        if self.wrong is None and large.any():
+            raise np.linalg.LinAlgError("Singular matrix")
+        return np.where(large, self.wrong or 0.0, -parents.sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (None, "Failing.local failed for node [0-9]+: LinAlgError: Singular matrix"),
+        (-np.inf, r"Failing.local gave -inf for node [0-9]+ with the parents \["),
+    ],
+)
+def test_an_error_of_a_score_inside_compiled_loops_reaches_the_user_as_it_is(wrong, sentence, caplog):
+    with jax.enable_x64(True):
+        deltas = make_score(continuous(d=22, n=50), score=Failing(wrong)).deltas()
+        crowded = jnp.triu(jnp.ones((22, 22), bool), 1)
+        with pytest.raises(ScoreError, match=sentence), host_errors():
+            np.asarray(jax.jit(lambda dag: deltas.all(deltas.init(dag)))(crowded))
+    assert not caplog.records  # JAX's own words about it
+
+
+def test_the_prior_counts_for_bootstrapped_ges_where_the_score_is_an_object():
+    options = {"num_bootstraps": 2, "n_jobs": 1, "random_state": 0}
+    data = continuous(d=3, n=50)
+    by_name = gd.BootstrapGES(**options).fit(data).posterior_
+    by_object = gd.BootstrapGES(score=BIC(), **options).fit(data).posterior_
+    assert by_name.diagnosis.uses_prior is False
+    assert by_object.diagnosis.uses_prior is None

@@ -33,6 +33,7 @@ from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.model_fit import check_residuals
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.deadline import Deadline
+from gflowdag.runtime.host_calls import host_errors
 from gflowdag.runtime.messages import duration
 from gflowdag.runtime.precision import double_precision
 from gflowdag.runtime.processes import agreed
@@ -122,7 +123,7 @@ class StructureLearner(BaseEstimator):
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         self._data = data
         started = time.perf_counter()
-        with progress_bar(self.method, enabled=self.verbose) as progress:
+        with host_errors(), progress_bar(self.method, enabled=self.verbose) as progress:
             posterior = self._infer(score, seed, progress)
         seconds = time.perf_counter() - started
         posterior = replace(posterior, table=TableDescription.of(data))
@@ -133,7 +134,7 @@ class StructureLearner(BaseEstimator):
             assumed_directions=assumed_directions(posterior, _forced_directions(score, known)),
             interventional=True if data.intervened is not None else None,
             knowledge=True if known.rules_out_graphs else None,
-            uses_prior=None if self.record.uses_prior else False,
+            uses_prior=None if self._uses_prior() else False,
             share_done=None if self.budget is None else posterior.diagnosis.share_done,
             explanation=_explained(posterior.diagnosis, self.budget),
         )
@@ -169,6 +170,10 @@ class StructureLearner(BaseEstimator):
     def _score_notes(self, score: Score) -> tuple[str, ...]:
         """What is to be known of the score."""
         return score.likelihood.notes
+
+    def _uses_prior(self) -> bool:
+        """Whether the structure prior enters the answer, with these parameters."""
+        return self.record.uses_prior
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError

@@ -49,7 +49,8 @@ class BCDNets(StructureLearner):
         label="variational orders and weights",
         answer="unverified",
         gives="variational samples",
-        assumes="a linear Gaussian model of its own, with a horseshoe prior on the weights",
+        assumes="a linear Gaussian model of its own, with a horseshoe prior on the weights; "
+        "the prior of the graphs is not used",
         use_when="comparison with the literature",
         takes_discrete=False,
         uses_interventions=False,

@@ -124,7 +124,8 @@ class BootstrapGES(_Bootstrap):
         label="bootstrapped greedy equivalence search",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",
-        assumes="scores of its own, Gaussian BIC or BDeu, unless it is given a score object or both kinds",
+        assumes="scores of its own, Gaussian BIC or BDeu, without the prior; a score object, or that of both "
+        "kinds, is used with it",
         use_when="comparison with the literature",
         uses_interventions=False,
         uses_known_edges=False,  # the search walks over whole equivalence classes
@@ -137,6 +138,9 @@ class BootstrapGES(_Bootstrap):
 
     def _uses_score(self) -> bool:
         return not isinstance(self.score, str) or self._data.is_mixed  # its own are for one kind
+
+    def _uses_prior(self) -> bool:
+        return self._uses_score()
 
     def _search(self, score: Score) -> bootstrap.Search:
         limit = score.constraints.max_parents
@@ -172,7 +176,7 @@ class BootstrapPC(_Bootstrap):
         label="bootstrapped PC algorithm",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",
-        assumes="independence tests instead of the score",
+        assumes="independence tests instead of the score; the prior is not used",
         use_when="comparison with the literature",
         extra="baselines",
         takes_mixed=False,

@@ -72,7 +72,7 @@ class Method:
         uses_interventions: whether it takes interventional data.
         uses_known_edges: whether it honours required and forbidden edges.
         uses_max_parents: whether it honours a maximum number of parents.
-        uses_prior: whether the structure prior enters the answer.
+        uses_prior: whether the structure prior enters the answer, where the score is a name.
         trains: whether it trains a network, with checkpoints.
         continues: whether a run that has ended can go on with a larger budget.
         needs_its_memory: whether it is refused where the machine has less than `num_bytes`.

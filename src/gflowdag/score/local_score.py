@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.errors import ScoreError
+from gflowdag.errors import GFlowDAGError, ScoreError
 from gflowdag.runtime.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -155,7 +155,15 @@ def local_values(score: LocalScore, node: int, parents: NDArray[np.bool_]) -> ND
     out = np.empty(len(parents))
     for start in range(0, len(parents), _CHUNK):
         part = parents[start : start + _CHUNK]
-        values = np.asarray(score.local(node, part), np.float64)
+        try:
+            values = np.asarray(score.local(node, part), np.float64)
+        except GFlowDAGError:
+            raise
+        except Exception as error:
+            name = type(score).__name__
+            raise ScoreError(
+                f"{name}.local failed for node {node}: {type(error).__name__}: {error}"
+            ) from error
         if values.shape != (len(part),):
             raise ScoreError(
                 f"{type(score).__name__}.local gave an array of shape {values.shape} for {len(part)} parent "

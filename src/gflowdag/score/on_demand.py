@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from gflowdag.runtime.host_calls import host_call
 from gflowdag.score.known_values import KnownValues
 from gflowdag.score.local_score import local_values
 
@@ -28,6 +29,7 @@ def _from_host(
 ) -> Array:
     """`function` of NumPy arrays, called on the host: float64 of this shape, and more axes under `vmap`."""
 
+    @host_call
     def call(*given: Any) -> NDArray[np.uint32]:
         # As two words each: the thread of the call does not know of the scope of double precision, and JAX
         # would round there to float32.
