@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gflowdag.data.mixed_network import MixedNetwork, random_mixed_network
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
 from gflowdag.errors import DataError
 from gflowdag.graph.closure import is_acyclic
@@ -27,7 +28,7 @@ class Simulation:
     weights: pd.DataFrame | None  # float64 [source, target] of a linear-Gaussian network
     held_out: pd.DataFrame | None  # observational rows of the same network
     intervened: np.ndarray | None  # bool [n, d]: what was set from outside
-    network: LinearGaussianNetwork | DiscreteNetwork
+    network: LinearGaussianNetwork | DiscreteNetwork | MixedNetwork
 
 
 def linear_gaussian(
@@ -121,6 +122,60 @@ def discrete(
     return _simulation(network, num_rows, held_out, interventions, rng)
 
 
+def mixed(
+    num_variables: int = 10,
+    num_rows: int = 1000,
+    *,
+    graph: str | np.ndarray | pd.DataFrame = "erdos-renyi",
+    edges_per_node: float = 1.0,
+    expected_edges: float | None = None,
+    num_levels: Sequence[int] | None = None,
+    weight_scale: float = 1.0,
+    noise_variance: float = 0.25,
+    held_out: int = 0,
+    interventions: int | Mapping[str, int] | None = None,
+    random_state: RandomState = None,
+) -> Simulation:
+    """Observations of a random network of continuous and discrete variables, with edges in all directions.
+
+    A continuous variable is a linear regression with coefficients of its own in every cell of its discrete
+    parents; a discrete one a multinomial logistic regression on its continuous parents, likewise.
+
+    Args:
+        num_variables: number of variables d, named X1 … Xd.
+        num_rows: number of observations.
+        graph: `"erdos-renyi"`, `"scale-free"`, or the adjacency matrix of a DAG (a DataFrame has the names).
+        edges_per_node: expected number of edges over d.
+        expected_edges: expected number of edges, in place of `edges_per_node`.
+        num_levels: of each variable, 0 for a continuous one. None: half of the variables are discrete, drawn
+            at random, with two or three levels.
+        weight_scale: standard deviation of the coefficients of continuous parents.
+        noise_variance: variance of continuous variables given their parents.
+        held_out: number of further observations, for `Simulation.held_out`.
+        interventions: further rows in which one variable is set, a number to a draw from N(0, 1), a level
+            uniformly: this many for each variable, or by name.
+        random_state: seed or generator.
+    """
+    if weight_scale <= 0 or noise_variance <= 0:
+        raise DataError("weight_scale and noise_variance must be positive.")
+    rng = np.random.default_rng(random_state)
+    adjacency, names = _graph(graph, num_variables, edges_per_node, expected_edges, rng)
+    if num_levels is None:
+        levels = np.zeros(len(names), np.int64)
+        chosen = rng.permutation(len(names))[: len(names) // 2]
+        levels[chosen] = rng.integers(2, 4, size=len(chosen))
+    else:
+        levels = np.asarray(num_levels, np.int64)
+    if levels.shape != (len(names),) or (levels < 0).any() or (levels == 1).any():
+        raise DataError("num_levels must be one number for each variable: 0 (continuous), or 2 or more.")
+    if np.where(adjacency, np.maximum(levels, 1)[:, None], 1.0).prod(axis=0).max(initial=1) > 1e5:
+        raise DataError(
+            "A variable has more than 100,000 combinations of discrete parents; use fewer edges or levels."
+        )
+    network = random_mixed_network(names, adjacency, levels, weight_scale, noise_variance, rng)
+    return _simulation(network, num_rows, held_out, interventions, rng)
+
+
 def _graph(
     graph: Any,
     num_variables: int,
@@ -153,7 +208,7 @@ def _graph(
 
 
 def _simulation(
-    network: LinearGaussianNetwork | DiscreteNetwork,
+    network: LinearGaussianNetwork | DiscreteNetwork | MixedNetwork,
     num_rows: int,
     held_out: int,
     interventions: int | Mapping[str, int] | None,
