@@ -86,9 +86,9 @@ def mixed_signal(options: Options) -> Iterator[Row]:
             try:
                 for score in SCORES:
                     losses[score].append(_losses(*_probabilities(drawn.frame, score), drawn.truth.to_numpy()))
-            except DataError:  # a level never occurred, or one column is a copy of another
+            except DataError:  # a table that is refused, such as one with a constant column
                 losses = {score: kept[: min(map(len, losses.values()))] for score, kept in losses.items()}
-        difference = np.subtract(*(losses[score] for score in SCORES))
+        difference = np.array(losses[SCORES[0]]) - np.array(losses[SCORES[1]])
         for score in SCORES:
             skeleton, directions = np.mean(losses[score], axis=0)
             yield {
@@ -128,7 +128,11 @@ def _losses(p: np.ndarray, assumed: np.ndarray, truth: np.ndarray) -> tuple[floa
     is_edge = true_state < 2
     right = np.where(is_edge, connected[pairs], 1 - connected[pairs])
     of_state = states[true_state, np.arange(len(true_state))]
-    return tuple(float(-np.log(np.clip(x, _LEAST, 1 - _LEAST)).sum()) for x in (right, of_state))
+    return _log_loss(right), _log_loss(of_state)
+
+
+def _log_loss(probabilities: np.ndarray) -> float:
+    return float(-np.log(np.clip(probabilities, _LEAST, 1 - _LEAST)).sum())
 
 
 def _independent(num_variables: int, num_rows: int, seed: int) -> pd.DataFrame:
