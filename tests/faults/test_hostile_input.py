@@ -104,9 +104,10 @@ def test_difficult_numbers_give_a_finite_posterior(values: np.ndarray) -> None:
 
 def test_too_many_variables_are_refused_before_anything_is_computed() -> None:
     wide = pd.DataFrame(RNG.normal(size=(30, 700))).add_prefix("v")
-    with pytest.raises(TooLargeError, match=r"700 variables .* centuries .* order-mcmc"):
+    with pytest.raises(TooLargeError, match=r"700 variables .* centuries .* parent-set-mcmc"):
         gd.fit(wide, method="exact")
-    assert estimate_costs(5000, 30, discrete=False)[0]["answer"] == "no: 20 variables at most"
+    answer = estimate_costs(5000, 30, discrete=False)[0]["answer"]
+    assert answer.startswith("no: needs more memory than any machine has; this machine has ")
 
 
 @pytest.mark.parametrize("method", ["order-gflownet", "dag-gflownet", "order-mcmc", "mc3"])

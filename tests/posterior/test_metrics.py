@@ -254,20 +254,21 @@ def test_class_coverage_gathers_the_members_of_each_class(posterior):
 
 
 @pytest.mark.parametrize(
-    ("file", "options", "expected"),
+    ("file", "score", "options", "expected"),
     [
-        ("sachs_continuous_obs.csv", {}, (10.67, 15.98, 0.706)),
+        ("sachs_continuous_obs.csv", "bge", {}, (10.67, 15.98, 0.706)),
         (
             "sachs_interventional_discrete.csv",
+            "bde",
             {"interventions": "INT", "intervention_base": 1},
             (26.00, 9.02, 0.981),
         ),
     ],
 )
-def test_recovery_of_the_sachs_network_by_the_exact_posterior(data_folder, file, options, expected):
+def test_recovery_of_the_sachs_network_by_the_exact_posterior(data_folder, file, score, options, expected):
     # Values of an independent implementation, to the digits that it gave; its AUROC counts the diagonal.
     data = Dataset.from_frame(pd.read_csv(data_folder / file), **options)
-    score = make_score(data)
+    score = make_score(data, score=score, prior="uniform")
     names = list(score.names)
     belief = pd.DataFrame(exact.posterior(score.dense_table()).edge_probabilities, index=names, columns=names)
     truth = metrics.read_edges(data_folder / "sachs_consensus_17.csv")

@@ -126,7 +126,7 @@ class Method:
         if d > self.most_variables:
             return f"{self.most_variables} variables at most"
         if self.needs_its_memory and self.num_bytes is not None and self.num_bytes(d) > total_memory():
-            return f"{memory(round(self.num_bytes(d)))} of memory, this machine has {memory(total_memory())}"
+            return f"needs {memory(round(self.num_bytes(d)))}; this machine has {memory(total_memory())}"
         unusable = self.unusable(problem)
         return f"not with {' or '.join(unusable)}" if unusable else None
 

@@ -21,6 +21,7 @@ LADDERS: dict[str, Callable[[int], Settings]] = {
         "num_steps": 100 << rung,
         "thinning": max(1, (100 << rung) // 1000),
     },
+    "parent-set-mcmc": lambda rung: {"iterations": 64 << rung},
     "order-mcmc": lambda rung: {"iterations": 150 << rung},
     "order-gflownet": lambda rung: {"iterations": 16 << rung, "chain_steps": 150 << rung},
     "dag-gflownet": lambda rung: {"iterations": 64 << rung},
