@@ -69,6 +69,7 @@ def _full() -> Diagnostics:
         "r_hat": np.inf,
         "acceptance": {"add": 0.1, "remove": 0.2},
         "lost_mass": np.array([0.0, 0.5]),
+        "assumed_directions": np.array([[False, True], [False, False]]),
         "score_traces": np.array([[1.0, -np.inf, np.nan]]),
         "model_fit": ModelFit(
             (Finding("tails", ("a",), "excess kurtosis", (3.0,), "heavy"),), ("rows",), True

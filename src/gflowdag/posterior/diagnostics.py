@@ -77,7 +77,7 @@ class Diagnostics(Mapping[str, Any]):
     unseen_share: float | None = None
     acceptance: float | Mapping[str, float] | None = None
     best_log_score: float | None = None
-    assumed_directions: NDArray[np.bool_] | None = None
+    assumed_directions: NDArray[np.bool] | None = None
     edge_errors: NDArray[np.float64] | None = None
     raw_edge_probabilities: NDArray[np.float64] | None = None
     weighted_edge_probabilities: NDArray[np.float64] | None = None
