@@ -121,7 +121,7 @@ def test_chains_leave_partitions_that_the_knowledge_forbids(five_variables):
 
 def test_a_restriction_that_may_hide_something_is_not_trusted(five_variables):
     pytest.importorskip("sumu")
-    options = {**FAST, "num_steps": 20_000, "max_outsiders": 1}
+    options = {**FAST, "num_runs": 4, "prior": "uniform", "num_steps": 20_000, "max_outsiders": 1}
     verdicts = {
         number: gd.Gadget(num_candidates=number, random_state=0, **options).fit(five_variables).posterior_
         for number in (2, 4)

@@ -72,7 +72,7 @@ def _nearly_collinear(gap: float) -> np.ndarray:
 )
 def test_scores_of_difficult_tables_agree_with_rational_arithmetic(values: np.ndarray) -> None:
     data = Dataset.from_array(values)
-    table = make_score(data).dense_table()
+    table = make_score(data, prior="uniform").dense_table()
     for node, parents in ((3, [0, 1, 2]), (3, [0]), (0, [3]), (1, []), (2, [0, 3])):
         index = sum(1 << (p - (p > node)) for p in parents)
         # Rounding of the scatter matrix, relative to its smallest eigenvalue of ½ or more, times N.
@@ -125,7 +125,9 @@ def test_a_million_rows_of_labels_are_counted_right() -> None:
     cells = sum(lgamma(1 / 9 + n) - lgamma(1 / 9) for n in counts.ravel())
     expected = cells + sum(lgamma(1 / 3) - lgamma(1 / 3 + n) for n in counts.sum(axis=1))
     # Relative: a sum of terms of ten million nats.
-    assert make_score(data).local(1, [[True, False]])[0] == pytest.approx(expected, rel=1e-11)
+    assert make_score(data, score="bde", prior="uniform").local(1, [[True, False]])[0] == pytest.approx(
+        expected, rel=1e-11
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_forty_levels_are_refused_unless_asked_for_and_then_right() -> None:
     )
     with pytest.raises(DataError, match="has 40 levels"):
         Dataset.from_frame(labels)
-    score = make_score(Dataset.from_frame(labels, max_levels=40))
+    score = make_score(Dataset.from_frame(labels, max_levels=40), score="bde", prior="uniform")
     alone, caused = score.local(1, [[False] * 3, [True, False, False]])
     counts, cells = (np.bincount(keys) for keys in (cause, 40 * cause + labels["effect"].astype(int)))
     expected = sum(lgamma(1 / 1600 + n) - lgamma(1 / 1600) for n in cells if n)

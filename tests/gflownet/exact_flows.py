@@ -31,7 +31,8 @@ class TabularPolicy(eqx.Module):
 def problem(d: int = 3, knowledge: Knowledge | None = None, num_rows: int = 50) -> tuple[Score, EdgeSpace]:
     """A small linear-Gaussian problem."""
     frame = linear_gaussian(d, num_rows, random_state=0).frame
-    score = make_score(Dataset.from_frame(frame, standardize=True, knowledge=knowledge), knowledge=knowledge)
+    data = Dataset.from_frame(frame, standardize=True, knowledge=knowledge)
+    score = make_score(data, prior="uniform", knowledge=knowledge)
     return score, edge_space(score)
 
 

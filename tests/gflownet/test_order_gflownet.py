@@ -230,7 +230,7 @@ def test_edge_marginals_and_evidence_match_the_sum_over_all_dags(name):
 
 def test_with_few_candidates_it_learns_from_chains_and_answers_for_the_restricted_posterior():
     values = np.random.default_rng(1).normal(size=(30, 5)) @ (np.eye(5) + np.triu(np.full((5, 5), 0.6), 1))
-    estimator = OrderGFlowNet(num_candidates=3, chain_steps=150, num_chains=4, **QUICK)
+    estimator = OrderGFlowNet(prior="uniform", num_candidates=3, chain_steps=150, num_chains=4, **QUICK)
     posterior = estimator.fit(values).posterior_
     figures = posterior.diagnostics()
     table = candidate_table(estimator.score_, 3)

@@ -72,7 +72,7 @@ class OrderMatching(OrderCloning):
         log_ratios = jnp.concatenate([above, below])
         # A median, as one impossible order of the policy's own would carry a mean away.
         imbalance = log_ratios - jax.lax.stop_gradient(jnp.median(log_ratios))
-        loss = huber_loss(imbalance, _STEEPEST).mean() - log_theirs.mean()
+        loss = huber_loss(imbalance, delta=_STEEPEST).mean() - log_theirs.mean()
         return loss.astype(jnp.float32), (memory, {"above": above.mean(), "below": below.mean()})
 
 
