@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown
@@ -135,6 +134,8 @@ class Column:
 
 def normal_scores(numbers: np.ndarray) -> np.ndarray:
     """Van der Waerden scores `Φ⁻¹(rank / (n + 1))`, equal values with the mean of their ranks, [n]."""
+    from scipy.stats import rankdata  # here: it takes a second to load
+
     return ndtri(rankdata(numbers) / (len(numbers) + 1))
 
 
