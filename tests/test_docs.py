@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import gflowdag as gd
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 KINDS = {"tutorials", "how-to", "reference", "explanation", "laboratory"}
@@ -39,6 +41,14 @@ def test_every_page_is_of_one_kind() -> None:
     found = {page.relative_to(DOCS) for page in DOCS.rglob("*.md") if "_build" not in page.parts}
     assert {page.parent.as_posix() for page in found} - {"."} == KINDS
     assert {page.name for page in found if page.parent == Path()} == {"index.md"}
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (DOCS / "reference" / "python.md").read_text("utf-8")
+    modules = {"metrics", "plot", "simulate"}  # sections of their own
+    missing = [name for name in dir(gd) if name not in modules and f"gflowdag.{name}\n" not in page]
+    assert missing == ["__version__"]
+    assert all(f"## gd.{name}\n" in page for name in modules)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
