@@ -49,3 +49,7 @@ class FolderTakenError(GFlowDAGError):
 
 class DeviceError(GFlowDAGError, RuntimeError):
     """The devices or processes that were asked for are not there, or cannot share the work."""
+
+
+class StatementError(GFlowDAGError, ValueError):
+    """A statement about a graph that cannot be read; the message shows the place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
             }
         )
     return rows if target else sorted(rows, key=lambda row: -row["probability"])
+
+
+def answer_statement(posterior: Posterior, statement: str) -> dict[str, Any]:
+    """What a posterior says about a statement, such as `"A -> B and not A ~> C"`."""
+    return asdict(posterior.probability(statement))
 
 
 def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ import typer
 
 from gflowdag.cli.options import JSON, Format, Question, RunFolder, print_json
 from gflowdag.errors import GFlowDAGError
+from gflowdag.runtime.messages import shown
 
 if TYPE_CHECKING:
     from gflowdag.posterior.posterior import Posterior
@@ -16,23 +17,44 @@ if TYPE_CHECKING:
 
 def query(
     run: RunFolder,
-    question: Annotated[Question, typer.Argument(help="edge A B, path A B, or blanket A [B].")],
-    source: Annotated[str, typer.Argument(help="Variable.")],
+    question: Annotated[
+        str,
+        typer.Argument(
+            help="A statement in quotes, or edge A B, path A B, blanket A [B].", metavar="STATEMENT"
+        ),
+    ],
+    source: Annotated[str | None, typer.Argument(help="Variable, after edge, path or blanket.")] = None,
     target: Annotated[str | None, typer.Argument(help="Second variable.")] = None,
     json: JSON = False,
 ) -> None:
-    """Ask for the probability of an edge, path or blanket."""
-    from gflowdag.cli.export import answer
+    """Ask for the probability of anything that can be said about the graph.
+
+    A -> B is an edge, A ~> B a directed path, A - B an edge in either direction, A _||_ B | C a d-separation;
+    chains (A -> B -> C), and, or, not and parentheses combine them. Quote the whole for the shell, and inside
+    of it names with blanks or signs in them: 'A -> "my B" and not A ~> C'.
+    """
+    from gflowdag.cli.export import answer, answer_statement
     from gflowdag.runtime.messages import one_line
 
     posterior = _load(run)
-    rows = answer(posterior, question.value, source, target)
+    if source is None:
+        rows = [answer_statement(posterior, question)]
+    elif question in Question.__members__:
+        rows = answer(posterior, question, source, target)
+    else:
+        raise GFlowDAGError(
+            f"put the statement in quotes: gflowdag query {run} 'A -> B'; without quotes there are "
+            f"{shown(Question)} and one or two variables"
+        )
     if json:
         print_json(rows)
         return
     for row in rows:
         spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
         print(f"{one_line(row['statement'])}: {row['probability']:.4f}{spread}")
+        if row.get("assumed"):
+            edges = ", ".join(f"{a} → {b}" for a, b in row["assumed"])
+            print(f"Assumed by the score, not learnt from the data: {one_line(edges)}")
     found = posterior.diagnosis
     print(f"{found.verdict.capitalize()}: {one_line(found.explanation)}")
 

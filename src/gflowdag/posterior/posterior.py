@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from gflowdag.data import Dataset
     from gflowdag.posterior.model_fit import ModelFit
+    from gflowdag.posterior.probability import Feature, FeatureProbability
 
 ROUNDING = 1e-9  # probabilities that differ by less are the same: two directions of ½ each are a tie
 
@@ -168,6 +169,34 @@ class Posterior:
         return self._frame(
             1 - apart + apart * self._given_apart(markov_blanket_features(self.samples), weighted)
         )
+
+    def probability(self, feature: Feature) -> FeatureProbability:
+        """The probability of anything that can be said about a graph, with its Monte-Carlo error.
+
+        Args:
+            feature: a statement, or a function that says True or False of a graph, given as a bool frame
+                [source, target]. Statements are made of `A -> B` (edge), `A ~> B` (directed path), `A - B`
+                (edge in either direction), chains of these such as `A -> B -> C`, d-separations
+                `A, B _||_ C | D`, and `and`, `or`, `not` and parentheses. Names with blanks or signs in them
+                stand in quotes.
+
+        Returns:
+            `probability`, `error`, whether it is `exact`, the `verdict` on the posterior, and the edges whose
+            direction was `assumed`. `float()` of it is the probability.
+        """
+        from gflowdag.posterior.probability import feature_probability
+
+        return feature_probability(self, feature)
+
+    def given(self, feature: Feature) -> Posterior:
+        """The posterior given that `feature` holds: its samples in which it does.
+
+        Args:
+            feature: as for `probability`.
+        """
+        from gflowdag.posterior.probability import condition_on
+
+        return condition_on(self, feature)
 
     def standard_errors(self, features: np.ndarray, *, weighted: bool = True) -> np.ndarray:
         """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].
