@@ -48,9 +48,9 @@ def test_an_identified_graph_is_found_in_most_resamples(estimator, collider):
     posterior = estimator(**options).fit(collider).posterior_
     assert (posterior.edge_probabilities().to_numpy()[truth()] > 0.6).all()
     assert is_acyclic(posterior.samples).all()
-    figures = posterior.diagnostics()
-    assert figures["verdict"] == "unverified"
-    assert (figures["num_bootstraps"], figures["num_failures"]) == (8, 0)
+    diagnostics = posterior.diagnostics()
+    assert diagnostics["verdict"] == "unverified"
+    assert (diagnostics["num_bootstraps"], diagnostics["num_failures"]) == (8, 0)
     again = estimator(**options).fit(collider).posterior_
     np.testing.assert_array_equal(posterior.samples, again.samples)
 

@@ -132,11 +132,11 @@ def test_same_seed_same_samples(chain, chain_posterior):
 
 
 def test_cyclic_particles_are_counted_and_nothing_is_vouched_for(chain_posterior):
-    figures = chain_posterior.diagnostics()
-    assert figures["verdict"] == "unverified"
-    assert figures["num_particles"] == QUICK["num_particles"]
-    assert figures["cyclic_fraction"] == figures["num_cyclic"] / QUICK["num_particles"]
-    assert str(figures["num_cyclic"]) in figures["explanation"]
+    diagnostics = chain_posterior.diagnostics()
+    assert diagnostics["verdict"] == "unverified"
+    assert diagnostics["num_particles"] == QUICK["num_particles"]
+    assert diagnostics["cyclic_fraction"] == diagnostics["num_cyclic"] / QUICK["num_particles"]
+    assert str(diagnostics["num_cyclic"]) in diagnostics["explanation"]
 
 
 def test_score_weighting_is_the_posterior_restricted_to_the_graphs_found(chain):

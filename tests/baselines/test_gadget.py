@@ -99,11 +99,11 @@ def test_a_posterior_too_peaked_for_the_sums_of_sumu_is_refused_with_advice(five
 def test_the_restriction_to_candidates_is_told(five_variables):
     pytest.importorskip("sumu")
     options = {**FAST, "burn_in": 0, "num_steps": 20, "num_runs": 1}
-    figures = (
+    diagnostics = (
         gd.Gadget(num_candidates=2, max_outsiders=1, **options).fit(five_variables).posterior_.diagnostics()
     )
-    assert "Only 2 candidate parents of 4" in figures["explanation"]
-    assert figures["verdict"] == "not converged"
+    assert "Only 2 candidate parents of 4" in diagnostics["explanation"]
+    assert diagnostics["verdict"] == "not converged"
     with pytest.raises(GFlowDAGError, match="num_candidates"):
         gd.Gadget(num_candidates=0).fit(five_variables)
 

@@ -121,5 +121,5 @@ def test_the_header_of_a_checkpoint_is_strict_json(tmp_path: Path) -> None:
 def test_infinities_in_a_history_are_numbers_again(folder: Path) -> None:
     first, _ = runs.read_metrics(folder / "done")
     assert first == {"step": 1, "loss": None, "gap": -math.inf}
-    axes = gd.plot.traces(runs.read_metrics(folder / "done"), figure="loss")
+    axes = gd.plot.traces(runs.read_metrics(folder / "done"), value="loss")
     assert len(axes.lines[0].get_xdata()) == 1  # the row without a loss is left out

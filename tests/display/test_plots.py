@@ -124,7 +124,7 @@ def test_an_iterator_over_true_edges_is_read_once(posterior):
 
 def test_a_missing_figure_names_those_that_there_are():
     with pytest.raises(DataError, match="loss"):
-        plot.traces([{"step": 1, "loss": 2.0}], figure="temperature")
+        plot.traces([{"step": 1, "loss": 2.0}], value="temperature")
 
 
 def test_matplotlib_is_not_imported_before_a_plot_is_drawn():

@@ -16,7 +16,12 @@ from gflowdag.runtime.deadline import Deadline
 # Work for hours on four variables; only the budget can end it.
 ENDLESS = {
     "order-gflownet": {"iterations": 10**7, "batch_size": 8, "width": 16, "depth": 1},
-    "dag-gflownet": {"iterations": 10**7, "batch_size": 8, "num_guides": 0, "num_witnesses": 0},
+    "dag-gflownet": {
+        "iterations": 10**7,
+        "batch_size": 8,
+        "num_training_graphs": 0,
+        "num_held_out_graphs": 0,
+    },
     "order-mcmc": {"iterations": 10**8, "num_chains": 4, "num_records": 10**6},
     "mc3": {"num_chains": 4, "num_steps": 10**7, "burn_in": 1000, "thinning": 50},
     "parent-set-mcmc": {"max_error": 1e-6},

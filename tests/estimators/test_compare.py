@@ -1,4 +1,4 @@
-"""Side-by-side runs: the right figures, failures named, posteriors matched by name."""
+"""Side-by-side runs: the right values, failures named, posteriors matched by name."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ def test_names_and_verdicts_stay_whole_in_a_narrow_terminal(comparison):
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_figures_stay_whole_at_every_width_and_what_is_missing_is_named(width):
-    figures = {"edges": 17.25, "shd": 21.75, "auroc": 0.812, "max_error": 0.031, "log_evidence": -10709.47}
-    figures |= {"ess": 0.412, "pareto_k": 0.33, "r_hat": 1.012, "verdict": "trusted", "seconds": 1234.5}
-    table = pd.DataFrame([figures], index=["order-gflownet"])
+    values = {"edges": 17.25, "shd": 21.75, "auroc": 0.812, "max_error": 0.031, "log_evidence": -10709.47}
+    values |= {"ess": 0.412, "pareto_k": 0.33, "r_hat": 1.012, "verdict": "trusted", "seconds": 1234.5}
+    table = pd.DataFrame([values], index=["order-gflownet"])
     stream = io.StringIO()
     print_comparison(table, Console(file=stream, width=width), rest="--json")
     row = next(line for line in stream.getvalue().splitlines() if line.startswith("order-gflownet")).split()
     words = " ".join(stream.getvalue().split())
     left_out = words.partition("without ")[2].partition(":")[0].split(", ")
-    for name, value in figures.items():
+    for name, value in values.items():
         assert (str(value) in row) != (name.replace("_", " ") in left_out)
     assert ("--json has all" in words) == (width < 100)
     assert max(map(len, stream.getvalue().splitlines())) <= width

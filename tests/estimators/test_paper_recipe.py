@@ -21,7 +21,7 @@ from gflowdag.score import make_score
 
 SMALL = gd.PaperRecipe(embedding=8, num_heads=1, head_size=4, hidden=8, shared_blocks=1, head_blocks=0,
                        prefill=2, replay_capacity=50, batch_size=4, num_environments=2)  # fmt: skip
-FAST = {"preset": "paper", "num_weighted": 20, "num_samples": 20, "num_witnesses": 0, "random_state": 0}
+FAST = {"preset": "paper", "num_weighted": 20, "num_samples": 20, "num_held_out_graphs": 0, "random_state": 0}
 
 
 def table():

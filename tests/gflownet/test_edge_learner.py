@@ -59,21 +59,21 @@ class Prejudiced(EdgeLearner):
         return policy, jnp.ones((), jnp.float32)  # the reward is the posterior's own
 
 
-def test_guides_lead_to_a_mode_that_the_policy_would_not_draw():
+def test_training_graphs_lead_to_a_mode_that_the_policy_would_not_draw():
     with jax.enable_x64(True):
         score, space = problem(3)
         graphs, probabilities, _ = posterior(score)
         seen = {}
-        for name, guides in (("alone", None), ("guided", jnp.asarray(graphs))):
-            learner = Prejudiced(space, guides=guides, batch_size=64, width=32, exploration=0.0)
+        for name, training in (("alone", None), ("retraced", jnp.asarray(graphs))):
+            learner = Prejudiced(space, training_graphs=training, batch_size=64, width=32, exploration=0.0)
             trained = train(
                 learner, jax.random.key(0), iterations=600, options=Options(learning_rate=1e-2, warmup=10)
             )
             learnt = policy_distribution(space, trained.params, graphs)
             seen[name] = learnt[graphs[:, 0, 1]].sum()
     assert seen["alone"] < 0.1  # it takes the edge only where no other is legal
-    # Guides are all graphs alike, not the posterior: it is the balance that says how often to go there.
-    assert seen["guided"] == pytest.approx(probabilities[graphs[:, 0, 1]].sum(), abs=0.02)
+    # The training graphs are all graphs alike, not the posterior: the balance says how often to go there.
+    assert seen["retraced"] == pytest.approx(probabilities[graphs[:, 0, 1]].sum(), abs=0.02)
 
 
 def test_the_exponent_rises_only_while_the_policy_keeps_up():
@@ -92,7 +92,7 @@ def test_estimator_is_reproducible_and_keeps_to_knowledge(tmp_path):
         "knowledge": KNOWLEDGE,
         "num_samples": 200,
         "num_weighted": 1000,
-        "num_witnesses": 32,
+        "num_held_out_graphs": 32,
         "random_state": 3,
     }
     first = DAGGFlowNet(**settings).fit(frame).posterior_
@@ -111,8 +111,8 @@ def test_estimator_is_reproducible_and_keeps_to_knowledge(tmp_path):
 
 def test_estimator_refuses_what_it_does_not_know():
     frame = linear_gaussian(3, 30, random_state=1).frame
-    with pytest.raises(GFlowDAGError, match="num_guides must be 0 or more, got -5"):
-        DAGGFlowNet(num_guides=-5).fit(frame)
+    with pytest.raises(GFlowDAGError, match="num_training_graphs must be 0 or more, got -5"):
+        DAGGFlowNet(num_training_graphs=-5).fit(frame)
     with pytest.raises(GFlowDAGError, match="preset"):
         DAGGFlowNet(preset="slow").fit(frame)
     with pytest.raises(GFlowDAGError, match="draws"):

@@ -13,8 +13,8 @@ from order_cases import ORDERS, log_scores, order_posterior, problem
 from scipy.special import logsumexp
 
 from gflowdag.data import Dataset, Knowledge
+from gflowdag.estimators.held_out import unseen_share
 from gflowdag.estimators.order_gflownet import OrderGFlowNet
-from gflowdag.estimators.witnesses import unseen_share
 from gflowdag.gflownet.learners.order_cloning import OrderCloning, OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner
 from gflowdag.gflownet.objectives import flow_levels, subtrajectory_balance
@@ -128,7 +128,7 @@ def test_a_forgotten_mode_shows_in_the_weights():
 
 
 @double_precision
-def test_orders_of_another_sampler_witness_a_forgotten_mode():
+def test_orders_of_another_sampler_reveal_a_forgotten_mode():
     given = problem(seed=4)
     space = space_of(given)
     untrained = OrderPolicy(4, 32, 2, jax.random.key(0))
@@ -137,14 +137,14 @@ def test_orders_of_another_sampler_witness_a_forgotten_mode():
     )  # hardly anything but the order 0, 1, 2, 3
     stubborn = eqx.tree_at(lambda p: p.head.bias, untrained, stubborn)
     rng = np.random.default_rng(0)
-    witnesses = jnp.asarray(ORDERS[rng.choice(24, 256, p=order_posterior(given))])
+    held_out = jnp.asarray(ORDERS[rng.choice(24, 256, p=order_posterior(given))])
 
     def unseen(policy: OrderPolicy) -> float:
         drawn = sample(space, policy, jax.random.key(2), 2000, batch=1000)
         # The same orders have the same weights when they are retraced as when they are drawn.
         again = weigh(space, policy, jax.random.key(3), drawn.built)
         np.testing.assert_allclose(again.log_weights, drawn.log_weights, atol=1e-4)
-        elsewhere = weigh(space, policy, jax.random.key(3), witnesses)
+        elsewhere = weigh(space, policy, jax.random.key(3), held_out)
         return unseen_share(np.asarray(drawn.log_weights), np.asarray(elsewhere.log_weights))
 
     assert unseen(untrained) == 0.0
@@ -173,8 +173,8 @@ def test_a_policy_that_learns_from_given_orders_comes_to_their_distribution(lear
     space = space_of(given)
     target = order_posterior(given)
     orders = np.random.default_rng(0).choice(ORDERS, size=5000, p=target)
-    pupil = learner(space, jnp.asarray(orders), batch=256, width=32, depth=2)
-    trained = train(pupil, jax.random.key(0), iterations=300).params
+    cloned = learner(space, jnp.asarray(orders), batch=256, width=32, depth=2)
+    trained = train(cloned, jax.random.key(0), iterations=300).params
     paths = rollout(space, trained, follow(jnp.asarray(ORDERS)), len(ORDERS))
     learnt = np.exp(np.asarray(steps_of(trained, paths).log_forward).sum(axis=0))
     assert learnt.sum() == pytest.approx(1, abs=1e-4)  # float32 network
@@ -182,7 +182,7 @@ def test_a_policy_that_learns_from_given_orders_comes_to_their_distribution(lear
 
 
 @double_precision
-def test_dead_ends_of_a_pupil_are_unlearnt():
+def test_dead_ends_of_a_cloned_policy_are_unlearnt():
     given = problem(forbidden=0.5, seed=8)
     potential = symmetric_potential(given.table, np.asarray(given.weights.position))
     space = OrderSpace(given.weights, jnp.asarray(given.labels), jax.tree.map(jnp.asarray, potential))
@@ -191,9 +191,9 @@ def test_dead_ends_of_a_pupil_are_unlearnt():
         return float(np.isneginf(sample(space, policy, jax.random.key(1), 1000).log_reward).mean())
 
     orders = np.random.default_rng(0).choice(ORDERS, size=500, p=order_posterior(given))
-    pupil = OrderMatching(space, jnp.asarray(orders), batch=128, width=32, depth=2)
-    assert dead_ends(pupil.init(jax.random.key(0))[0]) > 0.3
-    assert dead_ends(train(pupil, jax.random.key(0), iterations=300).params) < 0.02
+    cloned = OrderMatching(space, jnp.asarray(orders), batch=128, width=32, depth=2)
+    assert dead_ends(cloned.init(jax.random.key(0))[0]) > 0.3
+    assert dead_ends(train(cloned, jax.random.key(0), iterations=300).params) < 0.02
 
 
 CASES = {
@@ -232,7 +232,7 @@ def test_with_few_candidates_it_learns_from_chains_and_answers_for_the_restricte
     values = np.random.default_rng(1).normal(size=(30, 5)) @ (np.eye(5) + np.triu(np.full((5, 5), 0.6), 1))
     estimator = OrderGFlowNet(prior="uniform", num_candidates=3, chain_steps=150, num_chains=4, **QUICK)
     posterior = estimator.fit(values).posterior_
-    figures = posterior.diagnostics()
+    diagnostics = posterior.diagnostics()
     table = candidate_table(estimator.score_, 3)
     graphs = all_dags(5)
     candidate = np.zeros((5, 5), bool)
@@ -243,8 +243,8 @@ def test_with_few_candidates_it_learns_from_chains_and_answers_for_the_restricte
     expected = np.tensordot(np.exp(scores - logsumexp(scores)), kept, 1)
     assert abs(posterior.log_evidence - logsumexp(scores)) < max(5 * posterior.log_evidence_error, 0.01)
     np.testing.assert_allclose(posterior.marginals, expected, atol=0.02)
-    assert figures["unseen_share"] < 0.05
-    assert figures["verdict"] == "unverified"  # the restriction leaves out too much to vouch for
+    assert diagnostics["unseen_share"] < 0.05
+    assert diagnostics["verdict"] == "unverified"  # the restriction leaves out too much to vouch for
 
 
 def test_a_hundred_thousand_rows_do_no_harm():

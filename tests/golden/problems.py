@@ -240,6 +240,8 @@ def table_digest(problem: Problem) -> str:
     return hashlib.sha256(text.encode() + targets).hexdigest()
 
 
+# Options whose names have changed since the file was written.
+RENAMED = {"num_guides": "num_training_graphs", "num_witnesses": "num_held_out_graphs"}
 PRIORS = {"uniform": UniformPrior, "fair": FairPrior, "erdos-renyi": ErdosRenyiPrior, "edge": EdgePrior}
 
 
@@ -269,7 +271,7 @@ def recipe(fixed: Options) -> gd.PaperRecipe:
 def fit(problem: Problem) -> gd.Posterior:
     """The posterior of a problem by the installed version."""
     frame, intervened = table(problem)
-    options = problem.options
+    options = {RENAMED.get(name, name): value for name, value in problem.options.items()}
     if options.get("preset") == "paper":
         options = {**options, "recipe": recipe(problem.fixed)}
     return gd.fit(

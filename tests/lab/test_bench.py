@@ -34,9 +34,9 @@ from gflowdag_lab.paper.problems import linear_gaussian
 ABOUT = {"processor": "one", "cores": 2}
 
 
-def _row(subject: str, kind: str = "quality", d: int = 5, **figures: Any) -> Row:
+def _row(subject: str, kind: str = "quality", d: int = 5, **values: Any) -> Row:
     task = Task(kind, subject, d)
-    return {"name": task.name, **task.as_json(), **figures}
+    return {"name": task.name, **task.as_json(), **values}
 
 
 def _quality(subject: str, seconds: float, error: float = 0.01, **more: Any) -> Row:

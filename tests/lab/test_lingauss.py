@@ -4,8 +4,8 @@ import pandas as pd
 
 from gflowdag_lab.paper import lingauss
 
-FIGURES = {"e_edges": 50.0, "e_shd": 30.0, "auroc": 0.9, "marginal_auroc": 0.9, "seconds": 10.0}
-FIGURES |= {"edge_r": 0.7, "ess": 0.02}
+VALUES = {"e_edges": 50.0, "e_shd": 30.0, "auroc": 0.9, "marginal_auroc": 0.9, "seconds": 10.0}
+VALUES |= {"edge_r": 0.7, "ess": 0.02}
 
 
 def section(*iterations: int) -> str:
@@ -18,7 +18,7 @@ def section(*iterations: int) -> str:
             "scaling": "raw",
             "problem": [f"d20-n100-s{seed}-raw" for seed in range(len(iterations))],
             "num_variables": 20,
-            **FIGURES,
+            **VALUES,
         }
     )
     return lingauss.section({"lingauss20": fits, "lingauss20-held-out": pd.DataFrame()}, d=20)

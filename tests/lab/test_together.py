@@ -17,7 +17,13 @@ from gflowdag_lab.paper.together import PlannedFit, can_be_stacked, run_stacked
 @pytest.fixture
 def brief(monkeypatch):
     """A tenth of a second of training is enough to see who gets which result."""
-    options = {"preset": "fast", "iterations": 60, "batch_size": 16, "num_weighted": 200, "num_witnesses": 0}
+    options = {
+        "preset": "fast",
+        "iterations": 60,
+        "batch_size": 16,
+        "num_weighted": 200,
+        "num_held_out_graphs": 0,
+    }
     monkeypatch.setitem(METHODS, "dag-gflownet", METHODS["dag-gflownet"]._replace(quick=options))
     return options
 

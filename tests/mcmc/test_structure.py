@@ -197,12 +197,12 @@ def test_estimator_agrees_with_the_exact_posterior_and_says_so(five_variables):
     posterior = MC3(prior="uniform", **FAST).fit(five_variables).posterior_
     exact = gd.ExactPosterior(prior="uniform", random_state=0).fit(five_variables).posterior_
     error = np.abs(posterior.edge_probabilities().to_numpy() - exact.edge_probabilities().to_numpy())
-    figures = posterior.diagnostics()
-    assert figures["verdict"] == "trusted"
-    assert figures["r_hat"] <= 1.05
+    diagnostics = posterior.diagnostics()
+    assert diagnostics["verdict"] == "trusted"
+    assert diagnostics["r_hat"] <= 1.05
     # 400 effective samples or more: a standard error of at most 0.025 for each edge.
-    assert error.max() < 4 * 0.5 / np.sqrt(figures["effective_samples"])
-    assert set(figures["acceptance"]) == {"add", "remove", "reverse"}
+    assert error.max() < 4 * 0.5 / np.sqrt(diagnostics["effective_samples"])
+    assert set(diagnostics["acceptance"]) == {"add", "remove", "reverse"}
     assert is_acyclic(posterior.samples).all()
 
 

@@ -1,4 +1,4 @@
-"""BGe and BDeu against direct formulas, published figures and score equivalence."""
+"""BGe and BDeu against direct formulas, published values and score equivalence."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_published_scores_of_the_sachs_data(name, empty, consensus, best, reques
     data = loaded.dataset(kinds="continuous" if name == "sachs" else "discrete")
     score = plain_score(data)
     truth = loaded.truth.loc[list(score.names), list(score.names)].to_numpy(bool)
-    # The published figures have four decimals.
+    # The published values have four decimals.
     np.testing.assert_allclose(
         score.log_score(np.stack([np.zeros_like(truth), truth])), [empty, consensus], atol=1e-4
     )

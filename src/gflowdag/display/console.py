@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gflowdag.display.digest import MAX_ROWS, digest, figure
+from gflowdag.display.digest import MAX_ROWS, digest, value_text
 from gflowdag.posterior.posterior import Posterior
 
 _COLOURS = {"good": "green", "bad": "red", "unsure": "yellow"}
@@ -30,7 +30,7 @@ _DISPENSABLE = (
     "reverse",
 )
 _LEFT = ("method", "verdict", "edge")
-_BESIDE_NAMES = 42  # columns of the arrow, the four figures of an edge and the gaps
+_BESIDE_NAMES = 42  # columns of the arrow, the four numbers of an edge and the gaps
 _LEAST_NAME = 12
 
 
@@ -60,7 +60,7 @@ def print_posterior(posterior: Posterior, console: Console, *, max_rows: int = M
 
 
 def print_comparison(table: pd.DataFrame, console: Console, *, rest: str) -> None:
-    """`Comparison.table()`, whole figures only: columns that do not fit are left out, least important first.
+    """`Comparison.table()`, whole numbers only: columns that do not fit are left out, least important first.
 
     Args:
         table: to be printed.
@@ -68,7 +68,7 @@ def print_comparison(table: pd.DataFrame, console: Console, *, rest: str) -> Non
         rest: where the reader finds the columns that are left out.
     """
     columns = {
-        name.replace("_", " "): [figure(value, name) for value in table[name]]
+        name.replace("_", " "): [value_text(value, name) for value in table[name]]
         for name in table.columns
         if name not in ("mean_error", "failure")
     }

@@ -75,7 +75,7 @@ def digest(
     )
 
 
-def figure(value: Any, column: str) -> str:
+def value_text(value: Any, column: str) -> str:
     """An entry of `Comparison.table()` as text."""
     if isinstance(value, str):
         return value

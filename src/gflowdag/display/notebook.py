@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from gflowdag.display.digest import digest, figure
+from gflowdag.display.digest import digest, value_text
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted
 
@@ -44,7 +44,7 @@ def comparison_html(comparison: Comparison) -> str:
     table = comparison.table().drop(columns="failure", errors="ignore")
     titles = [str(column).replace("_", " ") for column in table.columns]
     rows = [
-        (str(method), *(figure(value, str(column)) for column, value in row.items()))
+        (str(method), *(value_text(value, str(column)) for column, value in row.items()))
         for method, row in table.iterrows()
     ]
     failure = Markup('<p><strong style="color: {}">{} failed:</strong> {}</p>\n')

@@ -240,23 +240,23 @@ def _scored_classes(name: str, posterior: Posterior) -> pd.DataFrame:
 
 
 def traces(
-    history: Iterable[Mapping[str, Any]] | pd.DataFrame, *, figure: str = "loss", ax: Axes | None = None
+    history: Iterable[Mapping[str, Any]] | pd.DataFrame, *, value: str = "loss", ax: Axes | None = None
 ) -> Axes:
-    """A figure of a training run over its iterations.
+    """One value of a training run over its iterations.
 
     Args:
-        history: rows with `step` and figures, such as the lines of `metrics.jsonl`.
-        figure: which figure.
+        history: rows with `step` and other values, such as the lines of `metrics.jsonl`.
+        value: which of them.
         ax: where to draw.
     """
     ax = _axes(ax)
     table = history if isinstance(history, pd.DataFrame) else pd.DataFrame(list(history))
-    if figure not in table or "step" not in table:
+    if value not in table or "step" not in table:
         known = ", ".join(str(name) for name in table.columns if name != "step")
-        raise DataError(f"the history has no figure {figure!r}; it has {known or 'none'}")
-    table = table.dropna(subset=["step", figure])
-    ax.plot(table["step"], table[figure], color=_BLUE, linewidth=1)
-    ax.set(xlabel="iteration", ylabel=figure.replace("_", " "))
+        raise DataError(f"the history has no value {value!r}; it has {known or 'none'}")
+    table = table.dropna(subset=["step", value])
+    ax.plot(table["step"], table[value], color=_BLUE, linewidth=1)
+    ax.set(xlabel="iteration", ylabel=value.replace("_", " "))
     return ax
 
 

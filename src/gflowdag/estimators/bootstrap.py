@@ -12,7 +12,7 @@ from gflowdag.baselines.causal_learn import import_causal_learn
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import positive, share, whole
+from gflowdag.estimators.parameters import fraction, positive, whole
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
@@ -186,7 +186,7 @@ class BootstrapPC(_Bootstrap):
         num_bytes=mebibytes({11: 208, 20: 209}),
     )
 
-    alpha: float = share(0.05)
+    alpha: float = fraction(0.05)
 
     def _score_notes(self, score: Score) -> tuple[str, ...]:
         return ()  # tests take its place

@@ -35,7 +35,7 @@ def estimate_costs(
 ) -> list[dict[str, Any]]:
     """One row for each method: `method`, `answer`, `seconds`, `bytes`, and these in words: `time`, `memory`.
 
-    The answer of a method that refuses the table begins with `NO`, and it has no figures; those of the exact
+    The answer of a method that refuses the table begins with `NO`, and it has no cost; those of the exact
     posterior say why it refuses.
 
     Args:

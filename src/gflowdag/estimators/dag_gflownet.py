@@ -13,16 +13,16 @@ from scipy.special import softmax
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import TrainedLearner
-from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.paper_recipe import PaperRecipe
-from gflowdag.estimators.parameters import one_of, positive, whole
-from gflowdag.estimators.witnesses import (
-    heard,
+from gflowdag.estimators.held_out import (
+    downgrade_if_unseen,
+    held_out_log_weights,
     order_chains,
     short_chains,
     unseen_share,
-    witness_log_weights,
 )
+from gflowdag.estimators.method import Method, mebibytes, power_law
+from gflowdag.estimators.paper_recipe import PaperRecipe
+from gflowdag.estimators.parameters import one_of, positive, whole
 from gflowdag.gflownet.balanced import balanced_dags
 from gflowdag.gflownet.learners.edge_cloning import EdgeCloning
 from gflowdag.gflownet.learners.edges import EdgeLearner
@@ -40,7 +40,7 @@ from gflowdag.runtime.progress import Progress, begin_phase, silent
 from gflowdag.score import Score
 
 _SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that the preset `chains` learns from
-_NUM_TAUGHT = 100_000  # graphs that the preset `chains` learns from
+_NUM_CLONED = 100_000  # graphs of these chains
 PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
 
 
@@ -104,10 +104,11 @@ class DAGGFlowNet(TrainedLearner):
         draws: `"iid"` (default), or `"balanced"`: each graph follows the policy, but together they are spread
             evenly, so that marginals are several times closer to the policy's than those of independent
             graphs. Takes eight times as long to draw; the error of the evidence is then overstated.
-        num_guides: graphs of short Markov chains over orders to which an eighth of the trajectories that
-            `fast` learns from lead, so that it misses no mode that they find; 0 to learn from its own alone.
-        num_witnesses: graphs of other such chains, on which the policy is tested for what it never draws
-            itself; 0 for no such test.
+        num_training_graphs: graphs of short Markov chains over orders. An eighth of the trajectories that
+            `fast` learns from lead to them, so that it misses no mode that they find; 0: it learns from its
+            own trajectories alone.
+        num_held_out_graphs: graphs of other such chains. They show whether the policy never draws a part of
+            the posterior; 0: it is not tested.
         devices: number of devices that share each batch, or `"all"`; one by default.
         folder: where checkpoints and metrics are written.
         resume: continue from the checkpoint in `folder`.
@@ -137,8 +138,8 @@ class DAGGFlowNet(TrainedLearner):
     num_weighted: int = whole(10_000)
     sampling_batch: int | None = whole(None)
     draws: str = one_of("iid", ("iid", "balanced"))
-    num_guides: int = whole(1024, least=0)
-    num_witnesses: int = whole(256, least=0)
+    num_training_graphs: int = whole(1024, least=0)
+    num_held_out_graphs: int = whole(256, least=0)
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         preset = self.training_preset(score.num_variables)
@@ -171,15 +172,15 @@ class DAGGFlowNet(TrainedLearner):
     def posterior_of(
         self, score: Score, seed: int, space: EdgeSpace, policy: Policy, key: Array, iterations: int
     ) -> Posterior:
-        """What a trained policy says, and what witnesses say about it."""
+        """The posterior of a trained policy, and its test on held-out graphs."""
         count = max(self.num_weighted, self.num_samples)
         if self.draws == "balanced":
             samples = balanced_dags(space, policy, key, count)
         else:
             samples = sample(space, policy, key, count, batch=self.sampling_batch)
         # Another seed than that of the chains that the policy may have learnt from.
-        witnesses = witness_log_weights(score, seed + 1, self.num_witnesses, space, policy)
-        posterior = weighted_posterior(score, samples, self.num_samples, witnesses)
+        held_out = held_out_log_weights(score, seed + 1, self.num_held_out_graphs, space, policy)
+        posterior = weighted_posterior(score, samples, self.num_samples, held_out)
         return posterior.with_diagnostics(
             iterations=iterations,
             extra={**posterior.diagnosis.extra, "preset": self.preset, "draws": self.draws},
@@ -193,7 +194,7 @@ class DAGGFlowNet(TrainedLearner):
         elif self.preset == "paper":
             settings += [PAPERS_NETWORK, self.recipe or PaperRecipe()]
         else:
-            settings += [self.num_guides]
+            settings += [self.num_training_graphs]
         return settings
 
     def training_preset(self, num_variables: int) -> Preset:
@@ -222,7 +223,7 @@ class DAGGFlowNet(TrainedLearner):
         """What is trained; a subclass may train something else."""
         d = score.num_variables
         if self.preset == "chains":
-            return self._pupil(score, preset, seed, progress)
+            return self._cloning_learner(score, preset, seed, progress)
         if self.preset == "paper":
             if self.objective not in (None, "detailed"):
                 raise GFlowDAGError("the preset `paper` is trained by detailed balance: leave objective out")
@@ -232,20 +233,20 @@ class DAGGFlowNet(TrainedLearner):
         check_memory(d, preset.batch_size, limit=MAX_MEMORY * count_devices(self.devices))
         return EdgeLearner(
             edge_space(score),
-            guides=self._guides(score, seed, progress),
+            training_graphs=self._training_graphs(score, seed, progress),
             batch_size=preset.batch_size,
             objective=objective,
             width=default_width(d),
         )
 
-    def _guides(self, score: Score, seed: int, progress: Progress) -> Array | None:
-        """Graphs for `fast` to be led to, bool [m, d, d]."""
-        if not self.num_guides:
+    def _training_graphs(self, score: Score, seed: int, progress: Progress) -> Array | None:
+        """Graphs of chains for `fast` to learn from as well, bool [m, d, d]."""
+        if not self.num_training_graphs:
             return None
-        begin_phase(progress, "guides")
-        return jnp.asarray(short_chains(score, seed, self.num_guides, progress).samples)
+        begin_phase(progress, "chains")
+        return jnp.asarray(short_chains(score, seed, self.num_training_graphs, progress).samples)
 
-    def _pupil(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
+    def _cloning_learner(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
         """A learner with the graphs of Markov chains to learn from."""
         if self.objective is not None:
             raise GFlowDAGError("the preset `chains` maximises a likelihood: leave objective out")
@@ -253,7 +254,7 @@ class DAGGFlowNet(TrainedLearner):
         chains = order_chains(
             score,
             seed,
-            _NUM_TAUGHT,
+            _NUM_CLONED,
             num_chains=self.num_chains,
             iterations=self.chain_steps,
             deadline=self._deadline.share(_SHARE_OF_CHAINS),
@@ -268,7 +269,7 @@ class DAGGFlowNet(TrainedLearner):
         )
 
 
-def weighted_posterior(score: Score, samples: Samples, num_samples: int, witnesses: np.ndarray) -> Posterior:
+def weighted_posterior(score: Score, samples: Samples, num_samples: int, held_out: np.ndarray) -> Posterior:
     """The posterior behind sampled trajectories.
 
     Raw and weighted edge marginals are both in the diagnostics. The weights are used where they vouch for
@@ -278,7 +279,7 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
         score: of the graphs.
         samples: ends of the policy's trajectories.
         num_samples: how many of them to return.
-        witnesses: log importance weights of graphs that the policy did not draw, float64 [m]; may be empty.
+        held_out: log importance weights of graphs that the policy did not draw, float64 [m]; may be empty.
     """
     graphs = np.asarray(samples.built)
     start = score.constraints.required[None]
@@ -287,8 +288,8 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, witness
     summary = importance_summary(log_weights)
     raw = graphs.mean(axis=0)
     weighted = np.tensordot(softmax(log_weights), graphs, axes=1)
-    unseen = unseen_share(log_weights, witnesses) if len(witnesses) else None
-    diagnostics = heard(importance_diagnostics(summary), unseen)
+    unseen = unseen_share(log_weights, held_out) if len(held_out) else None
+    diagnostics = downgrade_if_unseen(importance_diagnostics(summary), unseen)
     if diagnostics.verdict != "trusted":
         log_weights = np.zeros_like(log_weights)
     drawn = Posterior(graphs, score.names, log_weights=log_weights)

@@ -39,8 +39,8 @@ class MethodOptions(TypedDict, total=False):
     num_weighted: int
     sampling_batch: int | None
     draws: str
-    num_guides: int
-    num_witnesses: int
+    num_training_graphs: int
+    num_held_out_graphs: int
     # chains
     num_chains: int | None
     burn_in: int

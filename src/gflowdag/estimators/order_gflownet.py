@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from gflowdag.estimators.base import TrainedLearner
+from gflowdag.estimators.held_out import downgrade_if_unseen, unseen_share
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import positive, whole
-from gflowdag.estimators.witnesses import heard, unseen_share
 from gflowdag.gflownet.learners.order_cloning import OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
 from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
@@ -113,8 +113,8 @@ class OrderGFlowNet(TrainedLearner):
         space = order_space(score, problem)
         phases.done("labels and potential")
         chain_key, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
-        taught, witnesses, is_burnt_in = self._chains(problem, chain_key, progress)
-        learner = self._learner(space, taught)
+        training_orders, held_out, is_burnt_in = self._chains(problem, chain_key, progress)
+        learner = self._learner(space, training_orders)
         phases.done("chains")
         begin_phase(progress, "training")
         with data_parallel(num_devices):
@@ -159,7 +159,7 @@ class OrderGFlowNet(TrainedLearner):
             self.num_samples,
             rng,
             from_policy=~np.asarray(is_untrained(len(drawn.built), every)),
-            witnesses=_log_weights(space, trained.params, witnesses),
+            held_out=_log_weights(space, trained.params, held_out),
         )
         phases.done("graphs and marginals")
         if not is_burnt_in:  # what the policy was tested on is not of the posterior
@@ -169,7 +169,7 @@ class OrderGFlowNet(TrainedLearner):
     def _chains(
         self, problem: OrderProblem, key: jax.Array, progress: Progress
     ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Orders of Markov chains to learn from and to be tested on, int32 [·, d]; none for dense tables.
+        """Orders of Markov chains, to learn from and held out, int32 [·, d]; none for dense tables.
 
         And whether they are past their burn-in.
         """
@@ -188,16 +188,16 @@ class OrderGFlowNet(TrainedLearner):
             deadline=self._deadline.share(_SHARE_OF_CHAINS),
             progress=progress,
         )
-        kept_back, taught = np.split(chains.orders.astype(np.int32), [self.num_chains // 4])
+        held_out, training = np.split(chains.orders.astype(np.int32), [self.num_chains // 4])
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        taught = order_chains.refreshed(problem, taught.reshape(-1, d), rng, rounds=_REFRESHED)
-        return taught, kept_back.reshape(-1, d), chains.is_burnt_in
+        training = order_chains.refreshed(problem, training.reshape(-1, d), rng, rounds=_REFRESHED)
+        return training, held_out.reshape(-1, d), chains.is_burnt_in
 
-    def _learner(self, space: OrderSpace, taught: np.ndarray) -> OrderLearner | OrderMatching:
+    def _learner(self, space: OrderSpace, training_orders: np.ndarray) -> OrderLearner | OrderMatching:
         """Learning alone where the potential is good; else from the orders of Markov chains."""
         sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
-        if len(taught):
-            return OrderMatching(space, jnp.asarray(taught, jnp.int32), **sizes)
+        if len(training_orders):
+            return OrderMatching(space, jnp.asarray(training_orders, jnp.int32), **sizes)
         return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
 
 
@@ -246,7 +246,7 @@ def weighted_posterior(
     rng: np.random.Generator,
     *,
     from_policy: np.ndarray,
-    witnesses: np.ndarray,
+    held_out: np.ndarray,
 ) -> Posterior:
     """The posterior behind importance-weighted orders.
 
@@ -254,11 +254,11 @@ def weighted_posterior(
         score: of the graphs. problem: of the orders. orders: int [n, d]. log_ratio: float64 [n], log-weight
         of each order over its probability when drawn; −inf in dead ends. num_samples: graphs to draw.
         rng: source of randomness. from_policy: bool [n], the orders that the trained policy drew.
-        witnesses: float64 [m], log ratios of orders that it did not draw; may be empty.
+        held_out: float64 [m], log ratios of orders that it did not draw; may be empty.
     """
     summary = importance_summary(log_ratio)
-    unseen = unseen_share(log_ratio, witnesses) if len(witnesses) else None
-    diagnostics = heard(importance_diagnostics(summary), unseen)
+    unseen = unseen_share(log_ratio, held_out) if len(held_out) else None
+    diagnostics = downgrade_if_unseen(importance_diagnostics(summary), unseen)
     alive = np.isfinite(log_ratio)
     own = alive & from_policy
     importance = np.stack([np.exp(log_ratio - logsumexp(log_ratio)), own / own.sum()])

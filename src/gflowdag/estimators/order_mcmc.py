@@ -11,7 +11,7 @@ from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.estimators.parameters import share, whole
+from gflowdag.estimators.parameters import fraction, whole
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
@@ -64,7 +64,7 @@ class OrderMCMC(StructureLearner):
     iterations: int = whole(1000)
     num_chains: int | None = whole(None)
     num_temperatures: int | None = whole(None)
-    hottest: float = share(0.25)
+    hottest: float = fraction(0.25)
     num_records: int = whole(100, least=4)  # to judge convergence
     num_candidates: int | None = whole(None)
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from gflowdag.data.reading import read_text
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.parameters import check_parameters, positive, share, whole
+from gflowdag.estimators.parameters import check_parameters, fraction, positive, whole
 from gflowdag.gflownet.learners.paper import PaperLearner
 from gflowdag.gflownet.policies.linear_transformer import Sizes
 from gflowdag.gflownet.spaces.edges import EdgeSpace
@@ -27,16 +27,16 @@ class PaperRecipe:
         batch_size: transitions in a training step.
         learning_rate: of Adam.
         warmup: iterations in which the learning rate grows linearly; 1 for none.
-        cooldown: share of the iterations, at the end, in which the learning rate falls to zero.
+        cooldown: fraction of the iterations, at the end, in which the learning rate falls to zero.
         max_gradient_norm: longer gradients are scaled down to this norm; by default none is.
         huber_delta: imbalance in nats from which on the loss grows linearly.
         target_period: iterations between copies of the network into the target network.
         num_environments: graphs that grow side by side, one edge in an iteration.
         prefill: random steps of every environment before training.
         replay_capacity: transitions in the replay buffer.
-        exploration_iterations: iterations in which the share of random actions falls to the least one; by
+        exploration_iterations: iterations in which the fraction of random actions falls to the least one; by
             default half of those that are planned.
-        min_exploration: the least share of random actions.
+        min_exploration: the least fraction of random actions.
         embedding: size of the embedding of a source, of a target, and of an edge's bit.
         num_heads: heads of the attention.
         head_size: size of each head.
@@ -48,7 +48,7 @@ class PaperRecipe:
     batch_size: int = whole(32)
     learning_rate: float = positive(1e-5)
     warmup: int = whole(1)
-    cooldown: float = share(0.0, zero=True)
+    cooldown: float = fraction(0.0, zero=True)
     max_gradient_norm: float | None = positive(None)
     huber_delta: float = positive(1.0)
     target_period: int = whole(1000)
@@ -56,7 +56,7 @@ class PaperRecipe:
     prefill: int = whole(1000)
     replay_capacity: int = whole(100_000)
     exploration_iterations: int | None = whole(None)
-    min_exploration: float = share(0.1, zero=True)
+    min_exploration: float = fraction(0.1, zero=True)
     embedding: int = whole(128)
     num_heads: int = whole(4)
     head_size: int = whole(64)

@@ -45,7 +45,7 @@ def positive(default: float | None, *, zero: bool = False) -> Any:
     return _limited(default, limit)
 
 
-def share(default: float, *, zero: bool = False) -> Any:
+def fraction(default: float, *, zero: bool = False) -> Any:
     """A number between 0 and 1, both excluded; `zero` is allowed where it means something."""
 
     def limit(value: Any) -> str | None:

@@ -80,8 +80,8 @@ def posterior(
 
 
 def _half(progress: Progress, half: int) -> Progress:
-    def report(done: float, total: float, /, **figures: float) -> None:
-        progress(half * total + done, 2 * total, **figures)
+    def report(done: float, total: float, /, **values: float) -> None:
+        progress(half * total + done, 2 * total, **values)
 
     return report
 

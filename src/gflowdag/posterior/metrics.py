@@ -68,7 +68,7 @@ def auroc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
         belief: edge probabilities.
         truth: the true graph.
         diagonal: count the d impossible edges `i -> i` among the negatives, which flatters every method, as
-            the figures in the literature of DAG-GFlowNet do.
+            the values in the literature of DAG-GFlowNet do.
 
     Returns:
         The probability that a true edge is believed more than a false one; NaN if there is none of either.

@@ -161,7 +161,7 @@ def _wait_for_followers(host: str, port: int, processes: int, deadline: float) -
 
 
 def _report_to_leader(host: str, port: int, process_id: int, deadline: float) -> None:
-    """Say the id of this process to the leader, and wait until it has heard from all."""
+    """Tell the leader the id of this process, and wait until all have told theirs."""
     answer = b""
     while time.monotonic() < deadline and not answer:
         try:

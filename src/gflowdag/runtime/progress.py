@@ -1,4 +1,4 @@
-"""Progress as data: a method calls `progress(done, total, **figures)`; who listens decides how it looks."""
+"""Progress as data: a method calls `progress(done, total, **values)`; who listens decides how it looks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NOTEBOOK_SECONDS = 0.5  # between two updates of a line in a notebook
 class Progress(Protocol):
     """What every long computation reports to."""
 
-    def __call__(self, done: float, total: float, /, **figures: float) -> None:
-        """Say that `done` of `total` units are finished, with the figures of the moment (loss=0.3)."""
+    def __call__(self, done: float, total: float, /, **values: float) -> None:
+        """Say that `done` of `total` units are finished, with the values of the moment (loss=0.3)."""
         ...
 
 
-def silent(done: float, total: float, /, **figures: float) -> None:
+def silent(done: float, total: float, /, **values: float) -> None:
     """Listen to nothing."""
 
 
@@ -64,25 +64,25 @@ class _Shown:
     def begin(self, phase: str) -> None:
         self.label = f"{self.title} · {phase}"
 
-    def __call__(self, done: float, total: float, /, **figures: float) -> None:
+    def __call__(self, done: float, total: float, /, **values: float) -> None:
         raise NotImplementedError
 
 
 class _Bar(_Shown):
-    """A bar with the latest figures and the time left behind it; each phase has its own."""
+    """A bar with the latest values and the time left behind it; each phase has its own."""
 
     def __init__(self, title: str, bar: RichProgress) -> None:
         super().__init__(title)
         self.bar = bar
-        self.task = bar.add_task(title, total=None, figures="")
+        self.task = bar.add_task(title, total=None, values="")
 
     def begin(self, phase: str) -> None:
         super().begin(phase)
         self.bar.remove_task(self.task)
-        self.task = self.bar.add_task(self.label, total=None, figures="")
+        self.task = self.bar.add_task(self.label, total=None, values="")
 
-    def __call__(self, done: float, total: float, /, **figures: float) -> None:
-        self.bar.update(self.task, completed=done, total=total, figures=_text(figures))
+    def __call__(self, done: float, total: float, /, **values: float) -> None:
+        self.bar.update(self.task, completed=done, total=total, values=_text(values))
 
 
 class _NotebookLine(_Shown):
@@ -99,10 +99,10 @@ class _NotebookLine(_Shown):
         super().begin(phase)
         self._show(self.label, self._elapsed())
 
-    def __call__(self, done: float, total: float, /, **figures: float) -> None:
+    def __call__(self, done: float, total: float, /, **values: float) -> None:
         if time.monotonic() - self.last >= _NOTEBOOK_SECONDS:
             self.last = time.monotonic()
-            self._show(self.label, f"{done / total:.0%}" if total else "", self._elapsed(), _text(figures))
+            self._show(self.label, f"{done / total:.0%}" if total else "", self._elapsed(), _text(values))
 
     def end(self) -> None:
         self._show(self.title, self._elapsed())
@@ -131,7 +131,7 @@ def _rich_progress(console: Console) -> RichProgress:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("[dim]{task.fields[figures]}"),
+        TextColumn("[dim]{task.fields[values]}"),
         console=console,
         transient=True,
     )
@@ -141,5 +141,5 @@ def _plain(text: str) -> dict[str, str]:
     return {"text/plain": text}
 
 
-def _text(figures: dict[str, float]) -> str:
-    return "  ".join(f"{name} {value:.4g}" for name, value in figures.items())
+def _text(values: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in values.items())

@@ -99,8 +99,8 @@ def _with(subsets: NDArray[np.bool_], variable: int) -> NDArray[np.bool_]:
 def _part(progress: Progress, position: int, num_parts: int) -> Progress:
     """Progress of one part of several."""
 
-    def report(done: float, total: float, /, **figures: float) -> None:
-        progress(position + done / total, num_parts, **figures)
+    def report(done: float, total: float, /, **values: float) -> None:
+        progress(position + done / total, num_parts, **values)
 
     return report
 

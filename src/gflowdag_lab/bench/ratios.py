@@ -1,4 +1,4 @@
-"""Figures as ratios: to a baseline of the same run, and to an older run."""
+"""Rows as ratios: to a baseline of the same run, and to an older run."""
 
 from __future__ import annotations
 

@@ -27,16 +27,16 @@ def learner(score: Score, options: Options, **settings: Any) -> EdgeLearner:
     """The learner of `fast`, with other settings than its own where they are given."""
     estimator = DAGGFlowNet(
         batch_size=int(options.extra.get("batch", PRESETS["fast"].batch_size)),
-        num_guides=settings.pop("num_guides", num_guides(options)),
+        num_training_graphs=settings.pop("num_training_graphs", num_training_graphs(options)),
     )
     made = estimator.make_learner(score, estimator.training_preset(score.num_variables), options.seed)
     assert isinstance(made, EdgeLearner)
     return replace(made, **settings)
 
 
-def num_guides(options: Options) -> int:
-    """Graphs that lead `fast`."""
-    return int(options.extra.get("guides", DAGGFlowNet().num_guides))
+def num_training_graphs(options: Options) -> int:
+    """Graphs of chains that `fast` learns from."""
+    return int(options.extra.get("training_graphs", DAGGFlowNet().num_training_graphs))
 
 
 def length(options: Options, default: int) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
         prior=PRIOR,
         preset=options.extra.get("preset", "fast"),
         batch_size=int(batch) if batch else None,
-        num_guides=num_guides(options),
+        num_training_graphs=num_training_graphs(options),
         num_weighted=1000 if options.quick else 10_000,
         random_state=options.seed,
         **length(options, default_iterations),
@@ -103,7 +103,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     row: Row = {
         "problem": problem.name,
         "preset": details["preset"],
-        "guides": num_guides(options) if details["preset"] == "fast" else None,
+        "training_graphs": num_training_graphs(options) if details["preset"] == "fast" else None,
         "iterations": details["iterations"],
         "seconds": seconds,
         **fidelity(posterior, exact),

@@ -89,7 +89,7 @@ def section(tables: Tables) -> str:
         "score by ever more, and leaves two remedies as future work: a schedule of temperature, and a "
         "policy parametrised for large differences of scores. Both exist here. The rows *Edge-wise* share "
         "one trainer and one network and differ in nothing but the remedies: *no remedy* has neither, "
-        "*DAG-GFlowNet (fast)* both, and from version 0.2 on guides. Linear-Gaussian networks of "
+        "*DAG-GFlowNet (fast)* both, and from version 0.2 on graphs of chains. Linear-Gaussian networks of "
         f"{NUM_VARIABLES} variables with as many expected edges, standardised, so that the posterior is "
         "known exactly.\n\n" + _answer(tables["limitations"]) + by_training(rows)
     )

@@ -39,10 +39,10 @@ class Method(NamedTuple):
 
 
 _REMEDIES = "gflowdag_lab.paper.remedies:PartlyRemedied"
-_TRAINED_BRIEFLY = {"budget": 20.0, "batch_size": 32, "num_weighted": 1000, "num_witnesses": 0}
+_TRAINED_BRIEFLY = {"budget": 20.0, "batch_size": 32, "num_weighted": 1000, "num_held_out_graphs": 0}
 # No held-out graphs: their question, what a policy never draws, is answered by the exact posterior here.
 # No more graphs than are returned: 10,000 of 20 variables would keep the paper's network busy for hours.
-_FEW_GRAPHS = {"num_samples": 50, "num_weighted": 50, "sampling_batch": 50, "num_witnesses": 0}
+_FEW_GRAPHS = {"num_samples": 50, "num_weighted": 50, "sampling_batch": 50, "num_held_out_graphs": 0}
 # The presets' own numbers of iterations where a GPU does them in minutes; beyond, as much as it does then.
 _SOME_MINUTES = 150.0
 
@@ -105,7 +105,7 @@ METHODS: dict[str, Method] = {
         "DAG-GFlowNet (paper)",
         "dag-gflownet",
         quick={"preset": "paper", "budget": 5.0, **_FEW_GRAPHS},
-        full={"preset": "paper", "num_weighted": 1000, "sampling_batch": 500, "num_witnesses": 0},
+        full={"preset": "paper", "num_weighted": 1000, "sampling_batch": 500, "num_held_out_graphs": 0},
         large={"batch_size": 16, "num_samples": 200, "num_weighted": 200, "sampling_batch": 200},
         budgets={13: _SOME_MINUTES},
         quick_large={"batch_size": 2, "num_samples": 4, "num_weighted": 4, "sampling_batch": 4},
@@ -119,7 +119,7 @@ METHODS: dict[str, Method] = {
         "DAG-GFlowNet (fast)",
         "dag-gflownet",
         quick={"preset": "fast", **_TRAINED_BRIEFLY},
-        full={"preset": "fast", "num_witnesses": 0},
+        full={"preset": "fast", "num_held_out_graphs": 0},
         large={"batch_size": 32, "num_weighted": 1000},
         budgets={LARGE: _SOME_MINUTES},
         quick_large={
@@ -128,9 +128,9 @@ METHODS: dict[str, Method] = {
             **_FEW_GRAPHS,
             "num_samples": 10,
             "num_weighted": 10,
-            "num_guides": 0,  # the chains would take longer than the training
+            "num_training_graphs": 0,  # the chains would take longer than the training
         },
-        change=Change("0.2.0", "it learnt from its own trajectories alone, without guides"),
+        change=Change("0.2.0", "it learnt from its own trajectories alone, without graphs of chains"),
     ),
     "dag-gflownet-chains": Method(
         "DAG-GFlowNet (chains)",
@@ -143,7 +143,7 @@ METHODS: dict[str, Method] = {
             "batch_size": 256,
             **_FEW_GRAPHS,
         },
-        full={"preset": "chains", "num_witnesses": 0},
+        full={"preset": "chains", "num_held_out_graphs": 0},
     ),
     "order-gflownet": Method(
         "Order GFlowNet",
@@ -161,19 +161,19 @@ METHODS: dict[str, Method] = {
         "Edge-wise, no remedy",
         _REMEDIES,
         quick={"temperature_schedule": False, "reparametrised": False, **_TRAINED_BRIEFLY},
-        full={"temperature_schedule": False, "reparametrised": False, "num_witnesses": 0},
+        full={"temperature_schedule": False, "reparametrised": False, "num_held_out_graphs": 0},
     ),
     "temperature-schedule": Method(
         "Edge-wise, temperature schedule",
         _REMEDIES,
         quick={"temperature_schedule": True, "reparametrised": False, **_TRAINED_BRIEFLY},
-        full={"temperature_schedule": True, "reparametrised": False, "num_witnesses": 0},
+        full={"temperature_schedule": True, "reparametrised": False, "num_held_out_graphs": 0},
     ),
     "reparametrised-policy": Method(
         "Edge-wise, reparametrised policy",
         _REMEDIES,
         quick={"temperature_schedule": False, "reparametrised": True, **_TRAINED_BRIEFLY},
-        full={"temperature_schedule": False, "reparametrised": True, "num_witnesses": 0},
+        full={"temperature_schedule": False, "reparametrised": True, "num_held_out_graphs": 0},
     ),
 }
 

@@ -47,7 +47,7 @@ class BlindLearner(EdgeLearner):
 
 
 class PartlyRemedied(DAGGFlowNet):
-    """The preset `fast` with one of the remedies, or none, and without guides.
+    """The preset `fast` with one of the remedies, or none, and without graphs of chains.
 
     Args:
         temperature_schedule: temper the reward at first.

@@ -27,6 +27,8 @@ from typing import Any, NamedTuple
 from gflowdag.errors import FileFormatError, MissingExtraError
 from gflowdag.runtime import Progress, silent, strict_json, write_json
 
+# Options whose names have changed since rows were stored.
+_RENAMED = {"num_guides": "num_training_graphs", "num_witnesses": "num_held_out_graphs"}
 _MAX_DEATHS = 3  # of workers by one task, before it counts as failed
 # Workers share the cores and the GPU: one thread each, and none takes all of the GPU's memory at once. Nor do
 # they start workers of their own: one with idle children would take minutes to end.
@@ -148,9 +150,9 @@ def _serves(done: dict[str, Any], row: dict[str, Any], asked: dict[str, Any]) ->
 
 def _and_limits(arguments: dict[str, Any]) -> tuple[dict[str, Any], float, float]:
     """Arguments without the limits of training by the clock, and its seconds and iterations at most."""
-    options = arguments.get("options", {})
+    options = {_RENAMED.get(name, name): value for name, value in arguments.get("options", {}).items()}
     if "budget" not in options:
-        return arguments, math.inf, math.inf
+        return {**arguments, "options": options}, math.inf, math.inf
     rest = {name: value for name, value in options.items() if name not in ("budget", "iterations")}
     return {**arguments, "options": rest}, options["budget"], options.get("iterations", math.inf)
 

@@ -1,9 +1,9 @@
-"""The `fast` learner: trajectories of the present policy, and some to graphs that others have found.
+"""The `fast` learner: trajectories of the present policy, and some to graphs of another sampler.
 
 The reward is tempered up to the posterior. A policy that learns from its own trajectories alone keeps to the
-first mode that it finds, and its weights do not tell. So there may be *guides*, graphs of another sampler:
+first mode that it finds, and its weights do not tell. So there may be *training graphs* of another sampler:
 some trajectories of each batch are walked back from them. A balance holds for all trajectories, wherever they
-come from, so guides need not follow the posterior, and what is learnt does not depend on them in the end.
+come from, so these graphs need not follow the posterior, and what is learnt does not depend on them.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class EdgeLearner(eqx.Module):
     """Learning of the edge-wise GFlowNet by a balance of trajectories; see `trainer.Learner`."""
 
     space: EdgeSpace
-    guides: Array | None  # bool [m, d, d], graphs to which `guided_share` of the trajectories lead
+    training_graphs: Array | None  # bool [m, d, d], ends of `retraced_fraction` of the trajectories
     batch_size: int = eqx.field(static=True)
     objective: str = eqx.field(static=True)
     exploration: float = eqx.field(static=True)
-    guided_share: float = eqx.field(static=True)
+    retraced_fraction: float = eqx.field(static=True)
     width: int = eqx.field(static=True)
     depth: int = eqx.field(static=True)
     backward: str = eqx.field(static=True)
@@ -73,18 +73,19 @@ class EdgeLearner(eqx.Module):
         self,
         space: EdgeSpace,
         *,
-        guides: Array | None = None,
+        training_graphs: Array | None = None,
         batch_size: int = 128,
         objective: str = "trajectory",
         exploration: float = 0.25,
-        guided_share: float = 0.125,
+        retraced_fraction: float = 0.125,
         width: int = 256,
         depth: int = 3,
         backward: str = "learnt",
         tempering: Tempering = Tempering(),  # noqa: B008 (immutable)
     ):
-        self.space, self.guides, self.batch_size, self.objective = space, guides, batch_size, objective
-        self.exploration, self.guided_share = exploration, guided_share
+        self.space, self.training_graphs = space, training_graphs
+        self.batch_size, self.objective = batch_size, objective
+        self.exploration, self.retraced_fraction = exploration, retraced_fraction
         self.width, self.depth = width, depth
         self.backward, self.tempering = backward, tempering
 
@@ -97,17 +98,19 @@ class EdgeLearner(eqx.Module):
     def loss(self, params: PairPolicy, target: PairPolicy, memory: Array, key: Array, moment: Moment):
         """Imbalance of fresh trajectories."""
         del target, moment
-        guided = 0 if self.guides is None else max(int(self.guided_share * self.batch_size), 1)
-        guided = min(guided, self.batch_size - 1)
-        own = self.batch_size - guided
+        retraced = (
+            0 if self.training_graphs is None else max(int(self.retraced_fraction * self.batch_size), 1)
+        )
+        retraced = min(retraced, self.batch_size - 1)
+        own = self.batch_size - retraced
         explorers = int(self.exploration * own)
         sharpness = jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32)
         sharpness = jnp.append(sharpness, jnp.ones(own - explorers, jnp.float32))
         space = self.space._replace(exponent=memory)
         trajectories = rollout(space, params, sharpened(key, sharpness), own)
-        if guided:
+        if retraced:
             fresh = jax.random.fold_in(key, space.max_steps)  # the rollout has used the numbers below
-            trajectories = join(trajectories, self._guided(space, params, fresh, guided))
+            trajectories = join(trajectories, self._retraced(space, params, fresh, retraced))
         trajectories = jax.lax.stop_gradient(trajectories)
         stopped = trajectories.last
         log_forward, log_backward, log_flow = steps_of(params, trajectories, block=BLOCK)
@@ -130,9 +133,9 @@ class EdgeLearner(eqx.Module):
         metrics = {"exponent": memory, "ess": ess, "spread": spread(log_weights), "edges": edges}
         return loss, (self.tempering.update(memory, log_weights), metrics)
 
-    def _guided(self, space: EdgeSpace, params: PairPolicy, key: Array, number: int) -> Trajectories:
-        """Trajectories to some of the guides."""
-        assert self.guides is not None
+    def _retraced(self, space: EdgeSpace, params: PairPolicy, key: Array, number: int) -> Trajectories:
+        """Trajectories to some of the training graphs."""
+        assert self.training_graphs is not None
         row_key, walk_key = jax.random.split(key)
-        rows = jax.random.randint(row_key, (number,), 0, len(self.guides), jnp.int32)
-        return walk_back(space, params, walk_key, self.guides[rows])
+        rows = jax.random.randint(row_key, (number,), 0, len(self.training_graphs), jnp.int32)
+        return walk_back(space, params, walk_key, self.training_graphs[rows])

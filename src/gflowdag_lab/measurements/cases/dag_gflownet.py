@@ -1,9 +1,10 @@
 """DAG-GFlowNet: fidelity to the exact posterior and learning curves.
 
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
-`iterations=N` or `budget=SECONDS`, `batch=N`, `guides=N`; `data=raw` or `data=standardised` alone (five and
-twenty variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`, `first=N` (five);
-`files=A,B` (five, pooled); `d=N` and `rows=N` (rows); `preset=NAME` (Sachs, twenty, rows, curve);
+`iterations=N` or `budget=SECONDS`, `batch=N`, `training_graphs=N`; `data=raw` or `data=standardised` alone
+(five and twenty variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`,
+`first=N` (five); `files=A,B` (five, pooled); `d=N` and `rows=N` (rows);
+`preset=NAME` (Sachs, twenty, rows, curve);
 `fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
 
@@ -254,7 +255,7 @@ def _objectives(options: Options) -> Iterator[Row]:
         {"objective": "detailed"},
         {"backward": "uniform"},
         {"exploration": 0.0},
-        {"num_guides": 0},
+        {"num_training_graphs": 0},
         {"cooldown": 0.25, "learning_rate": 1e-3},
     ]
     exact = reference(score.dense_table(), options.references)
@@ -283,17 +284,17 @@ def _collapse(options: Options) -> Iterator[Row]:
     space = edge_space(score)
     exact = reference(score.dense_table(), options.references)
     hasty = {"exploration": 0.0, "tempering": Tempering(spread=2.0, rate=0.03)}
-    runs = [(guides, seed) for guides in (0, edge_rows.num_guides(options)) for seed in range(3)]
-    for guides, seed in runs[::3] if options.quick else runs:
+    runs = [(graphs, seed) for graphs in (0, edge_rows.num_training_graphs(options)) for seed in range(3)]
+    for graphs, seed in runs[::3] if options.quick else runs:
         trained = train(
-            edge_rows.learner(score, options, num_guides=guides, **hasty),
+            edge_rows.learner(score, options, num_training_graphs=graphs, **hasty),
             jax.random.key(seed),
             **edge_rows.length(options, 1000),
             options=PRESETS["fast"].options,
         )
         yield {
             "problem": problem.name,
-            "guides": guides,
+            "training_graphs": graphs,
             "seed": seed,
             "iterations": trained.iterations,
             "seconds": trained.seconds,

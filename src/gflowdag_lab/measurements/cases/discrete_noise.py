@@ -58,8 +58,8 @@ def discrete_noise(options: Options) -> Iterator[Row]:
             for candidate in _chosen(options):
                 if candidate.suits(table):
                     edges = exact.posterior(candidate.table(table)).edge_probabilities
-                    figures = (edges.sum() / len(edges), edges.max(), (edges + edges.T).max())
-                    sheet.add(name, table.num_variables, table.num_rows, candidate.name, *figures)
+                    values = (edges.sum() / len(edges), edges.max(), (edges + edges.T).max())
+                    sheet.add(name, table.num_variables, table.num_rows, candidate.name, *values)
     yield from _noise_summary(sheet.frame())
 
 
@@ -92,8 +92,8 @@ def discrete_signal(options: Options) -> Iterator[Row]:
                     table = Table(data)
                     for candidate in _chosen(options):
                         if candidate.suits(table):
-                            figures = _recovery(candidate.table(table), truth, rng)
-                            sheet.add(network, n, repeat, len(truth), candidate.name, *figures, truth.sum())
+                            values = _recovery(candidate.table(table), truth, rng)
+                            sheet.add(network, n, repeat, len(truth), candidate.name, *values, truth.sum())
     yield from _signal_summary(sheet.frame())
 
 
@@ -132,7 +132,7 @@ def discrete_verdict(options: Options) -> Iterator[Row]:
     yield from _signal_summary(pd.read_csv(_path(options, "signal")))
 
 
-# -- figures ------------------------------------------------------------------------------------------------
+# -- measures ------------------------------------------------------------------------------------------------
 
 
 def _recovery(scores: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
@@ -231,11 +231,11 @@ def _signal_summary(frame: pd.DataFrame) -> Iterator[Row]:
         found = found.set_index(keys)
         same = today.loc[today.index.intersection(found.index)]
         row: Row = {"candidate": str(name), "samples": len(found)}
-        for figure in ("log_loss", "class_distance"):
-            difference = (found[figure] - same[figure]).dropna()
-            row[figure] = float(found[figure].to_numpy(float).mean())
-            row[f"{figure}_difference"] = float(difference.mean())
-            row[f"{figure}_error"] = float(difference.sem())
+        for measure in ("log_loss", "class_distance"):
+            difference = (found[measure] - same[measure]).dropna()
+            row[measure] = float(found[measure].to_numpy(float).mean())
+            row[f"{measure}_difference"] = float(difference.mean())
+            row[f"{measure}_error"] = float(difference.sem())
         loss = (found["log_loss"] - same["log_loss"]).dropna().groupby("network")
         for network, differences in loss:
             row[f"{network}"] = f"{differences.mean():.2f} ± {differences.sem():.2f}"

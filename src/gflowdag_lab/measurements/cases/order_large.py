@@ -89,16 +89,16 @@ def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
         write_npz(options.extra["keep"], {**kept, "graphs": reference.graphs})
 
     space = order_space(score, orders)
-    judged, taught = np.split(reference.orders, [max(1, len(reference.orders) // 4)])
-    judged, taught = _thinned(judged).reshape(-1, d), taught.reshape(-1, d)
+    judged, training = np.split(reference.orders, [max(1, len(reference.orders) // 4)])
+    judged, training = _thinned(judged).reshape(-1, d), training.reshape(-1, d)
     rounds = 2 if options.quick else _REFRESHED
-    refreshed = order_chains.refreshed(orders, taught, np.random.default_rng(1), rounds=rounds)
-    judged, taught, refreshed = (jnp.asarray(each, jnp.int32) for each in (judged, taught, refreshed))
+    refreshed = order_chains.refreshed(orders, training, np.random.default_rng(1), rounds=rounds)
+    judged, training, refreshed = (jnp.asarray(each, jnp.int32) for each in (judged, training, refreshed))
     sizes = {"batch": setting(options, "batch", 512, 32), "depth": 4}
     sizes["width"] = setting(options, "width", 512, 32)
 
     levers: dict[str, Any] = {
-        "orders of the chains": lambda _: OrderCloning(space, taught, **sizes),
+        "orders of the chains": lambda _: OrderCloning(space, training, **sizes),
         "refreshed": lambda _: OrderCloning(space, refreshed, **sizes),
         "then sub-trajectory balance": lambda last: Continued(OrderLearner(space, **sizes), last),
         "refreshed and own orders": lambda _: OrderMatching(space, refreshed, **sizes),

@@ -1,4 +1,4 @@
-"""Graphs of another sampler that testify whether a policy knows the whole posterior.
+"""Held-out graphs of another sampler, which show whether a policy knows the whole posterior.
 
 The importance weights of a policy's own samples are blind to what it never draws: a policy that has settled
 on a wrong graph gives all its samples the same weight. Short Markov chains over orders know nothing of the
@@ -49,29 +49,29 @@ def short_chains(score: Score, seed: int, num_graphs: int, progress: Progress = 
     return order_chains(score, seed, num_graphs, num_chains=16, iterations=200, progress=progress)
 
 
-def witness_log_weights(
-    score: Score, seed: int, num_witnesses: int, space: EdgeSpace, policy: Policy
+def held_out_log_weights(
+    score: Score, seed: int, num_held_out_graphs: int, space: EdgeSpace, policy: Policy
 ) -> NDArray[np.float64]:
-    """Log importance weights of graphs that the policy did not draw, [num_witnesses]."""
-    if not num_witnesses:
+    """Log importance weights of graphs that the policy did not draw, [num_held_out_graphs]."""
+    if not num_held_out_graphs:
         return np.zeros(0)
-    chains = short_chains(score, seed, num_witnesses)
+    chains = short_chains(score, seed, num_held_out_graphs)
     start = score.log_score(score.constraints.required[None])[0]
     return start + np.asarray(weigh(space, policy, jax.random.key(seed), chains.samples).log_weights)
 
 
-def unseen_share(own: NDArray[np.float64], witnesses: NDArray[np.float64]) -> float:
-    """Share of witnesses that the policy draws far more rarely than anything in its own samples.
+def unseen_share(own: NDArray[np.float64], held_out: NDArray[np.float64]) -> float:
+    """Share of held-out graphs that the policy draws far more rarely than anything in its own samples.
 
     Args:
         own: log importance weights of the policy's samples, [n].
-        witnesses: those of graphs from elsewhere, [m].
+        held_out: those of held-out graphs, [m].
     """
-    return float((witnesses > own.max() + _BEYOND).mean())
+    return float((held_out > own.max() + _BEYOND).mean())
 
 
-def heard(diagnostics: Diagnostics, unseen: float | None) -> Diagnostics:
-    """Lower the verdict if held-out graphs are unknown to the policy; None where there were none."""
+def downgrade_if_unseen(diagnostics: Diagnostics, unseen: float | None) -> Diagnostics:
+    """Lower the verdict if held-out graphs are unknown to the policy; None: there were no such graphs."""
     diagnostics = replace(diagnostics, unseen_share=unseen)
     if unseen is None or unseen <= _TOLERATED:
         return diagnostics

@@ -6,7 +6,7 @@ from exact_flows import exact_policy, posterior, problem
 
 from gflowdag.data import Knowledge
 from gflowdag.estimators.dag_gflownet import weighted_posterior
-from gflowdag.estimators.witnesses import unseen_share, witness_log_weights
+from gflowdag.estimators.held_out import held_out_log_weights, unseen_share
 from gflowdag.gflownet.objectives import evidence_estimates
 from gflowdag.gflownet.retrace import walk_back, weigh
 from gflowdag.gflownet.rollout import steps_of
@@ -48,13 +48,13 @@ def test_a_recorded_way_back_leads_to_the_graph_and_balances_under_the_exact_flo
     np.testing.assert_allclose(found, log_evidence, atol=1e-4)
 
 
-def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():
+def test_weights_miss_a_forgotten_mode_and_held_out_graphs_show_it():
     without_edge = Knowledge(forbidden=[("X1", "X2")])
     with jax.enable_x64(True):
         score, space = problem(3)
         collapsed = exact_policy(problem(3, without_edge)[0])  # right, but for one edge that it never adds
         samples = sample(space, collapsed, jax.random.key(0), 2000)
-        witnesses = witness_log_weights(score, 0, 256, space, collapsed)
+        held_out = held_out_log_weights(score, 0, 256, space, collapsed)
     graphs, probabilities, log_evidence = posterior(score)
     forgotten = probabilities[graphs[:, 0, 1]].sum()
 
@@ -63,20 +63,20 @@ def test_a_forgotten_mode_is_silent_in_the_weights_and_loud_in_the_witnesses():
     assert alone.diagnosis.ess > 0.999
     assert log_evidence - alone.log_evidence > 0.1
 
-    heard = weighted_posterior(score, samples, 1000, witnesses)
-    assert heard.diagnosis.verdict == "not converged"
+    tested = weighted_posterior(score, samples, 1000, held_out)
+    assert tested.diagnosis.verdict == "not converged"
     # four standard errors of a share in 256 graphs, which the chains do not draw independently
-    assert abs(heard.diagnosis.unseen_share - forgotten) < 0.15
+    assert abs(tested.diagnosis.unseen_share - forgotten) < 0.15
 
 
-def test_witnesses_find_nothing_against_the_exact_flows():
+def test_held_out_graphs_find_nothing_against_the_exact_flows():
     with jax.enable_x64(True):
         score, space = problem(3)
         samples = sample(space, exact_policy(score), jax.random.key(0), 2000)
-        witnesses = witness_log_weights(score, 0, 256, space, exact_policy(score))
-    assert weighted_posterior(score, samples, 1000, witnesses).diagnosis.unseen_share == 0.0
+        held_out = held_out_log_weights(score, 0, 256, space, exact_policy(score))
+    assert weighted_posterior(score, samples, 1000, held_out).diagnosis.unseen_share == 0.0
 
 
-def test_a_witness_counts_only_beyond_the_largest_of_the_own_weights():
+def test_a_held_out_graph_counts_only_beyond_the_largest_of_the_own_weights():
     own = np.array([0.0, 1.0, -3.0])
     assert unseen_share(own, np.array([-50.0, 0.0, 1.9, 2.1])) == 0.25
