@@ -1,4 +1,4 @@
-"""Write the table of methods in how-to/choosing-a-method.md: `python docs/method_table.py`."""
+"""Write the tables of methods in how-to/choosing-a-method.md: `python docs/method_table.py`."""
 
 from __future__ import annotations
 
@@ -12,26 +12,38 @@ BEGIN, END = "<!-- made by docs/method_table.py -->\n", "<!-- end -->\n"
 
 
 def method_table() -> str:
-    """One row for each method of this package."""
-    lines = [
-        "| method | what it is | answers | checks itself by | beside score and prior it assumes | refuses "
-        "| use it when |",
-        "|---|---|---|---|---|---|---|",
+    """Two tables with one row for each method of this package: when to use it, and what it promises."""
+    own = [kind for kind in estimator_classes() if kind.__module__.startswith("gflowdag.")]
+    extra = {kind: f" (extra `[{kind.record.extra}]`)" if kind.record.extra else "" for kind in own}
+    choice = [
+        (f"`{kind.method}`", f"`{kind.__name__}`", kind.record.label + extra[kind], kind.record.use_when)
+        for kind in own
     ]
-    for kind in estimator_classes():
-        if kind.__module__.startswith("gflowdag."):
-            method = kind.record
-            cells = [
-                f"`{method.name}`, `{kind.__name__}`",
-                method.label + (f" (extra `[{method.extra}]`)" if method.extra else ""),
-                method.gives,
-                method.checked_by or "nothing",
-                method.assumes or "–",
-                _refused(method),
-                method.use_when,
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    promise = [
+        (
+            f"`{kind.method}`",
+            kind.record.gives,
+            kind.record.checked_by or "nothing",
+            kind.record.assumes or "–",
+            _refused(kind.record),
+        )
+        for kind in own
+    ]
+    return "\n".join(
+        [
+            *_rows(("method", "in Python", "what it is", "use it when"), choice),
+            "",
+            *_rows(
+                ("method", "answers", "checks itself by", "beside score and prior it assumes", "refuses"),
+                promise,
+            ),
+            "",
+        ]
+    )
+
+
+def _rows(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (titles, ("---",) * len(titles), *rows)]
 
 
 def _refused(method: Method) -> str:
