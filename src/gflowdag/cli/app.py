@@ -201,7 +201,7 @@ def check(
         inspect.print_description(facts, make_console())
 
 
-for about_runs in (run_commands.query, run_commands.export, run_commands.report):
+for about_runs in (run_commands.query, run_commands.diff, run_commands.export, run_commands.report):
     app.command()(about_runs)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gflowdag.cli.options import JSON, Format, Question, RunFolder, print_json
+from gflowdag.cli.options import JSON, Format, Question, RunFolder, make_console, print_json
 from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime.messages import shown
 
@@ -57,6 +57,25 @@ def query(
             print(f"Assumed by the score, not learnt from the data: {one_line(edges)}")
     found = posterior.diagnosis
     print(f"{found.verdict.capitalize()}: {one_line(found.explanation)}")
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="RUN1", help="Run folder, or a posterior.npz file.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN2", help="Another.")],
+    rows: Annotated[int, typer.Option(min=0, help="The most edges to print.")] = 20,
+    json: JSON = False,
+) -> None:
+    """What changed between two runs: edges, beyond sampling noise or not, and what was asked.
+
+    Variables are matched by name. Printed are the edges that differ by more than noise.
+    """
+    from gflowdag.cli import answers
+
+    found = answers.difference_of_runs(first, second)
+    if json:
+        print_json(answers.difference_as_json(found))
+    else:
+        answers.print_difference(found, make_console(), rows)
 
 
 def export(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pgmpy.base import DAG
 
     from gflowdag.data import Dataset
+    from gflowdag.posterior.difference import Difference
     from gflowdag.posterior.model_fit import ModelFit
     from gflowdag.posterior.probability import Feature, FeatureProbability
 
@@ -197,6 +198,12 @@ class Posterior:
         from gflowdag.posterior.probability import condition_on
 
         return condition_on(self, feature)
+
+    def difference(self, other: Posterior) -> Difference:
+        """What changed from this posterior to another: edges by difference, and which differ beyond noise."""
+        from gflowdag.posterior.difference import difference
+
+        return difference(self, other)
 
     def standard_errors(self, features: np.ndarray, *, weighted: bool = True) -> np.ndarray:
         """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].

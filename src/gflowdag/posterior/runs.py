@@ -251,18 +251,28 @@ def _claim(folder: Path) -> int | None:
     return descriptor
 
 
-def _differences(before: dict[str, Any], now: dict[str, Any], may_differ: Collection[str]) -> list[str]:
-    """In words, the settings that decide the answer and differ: all but where and how it is shown."""
-    if "question_sha256" not in before:
+def differing_settings(
+    before: dict[str, Any], now: dict[str, Any], may_differ: Collection[str] = ()
+) -> list[tuple[str, Any, Any]]:
+    """The settings of two runs that decide the answer and differ: name, before, now; None where not given."""
+    if "question_sha256" not in before or "question_sha256" not in now:
         before, now = ({k: v for k, v in config.items() if k not in _SINCE_0_3} for config in (before, now))
     before, now = _flat(before), _flat(now)
     names = sorted({*before, *now} - NOT_ASKED - {*may_differ})
     return [
-        "the table was another"
-        if name == "data_sha256"
-        else f"{name} was {_brief(before.get(name))} and is {_brief(now.get(name))} now"
+        (name, before.get(name), now.get(name))
         for name in names
         if (before.get(name) or None) != (now.get(name) or None)
+    ]
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any], may_differ: Collection[str]) -> list[str]:
+    """In words, the settings that decide the answer and differ: all but where and how it is shown."""
+    return [
+        "the table was another"
+        if name == "data_sha256"
+        else f"{name} was {brief(old)} and is {brief(new)} now"
+        for name, old, new in differing_settings(before, now, may_differ)
     ]
 
 
@@ -275,6 +285,7 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """A setting in a few words."""
     text = "not given" if value is None else str(value)
     return text if len(text) <= 40 else text[:39] + "…"

@@ -1,0 +1,152 @@
+"""Two posteriors compared: which edges changed, by more than sampling noise or not, and what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from gflowdag.data.description import TableDescription
+from gflowdag.errors import DataError
+from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.runtime.messages import counted
+
+FALSE_ALARM = 0.01  # probability that noise alone makes any edge of the table "more than noise"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What changed from one posterior to another.
+
+    Attributes:
+        edges: one row for each ordered pair of variables that both have, largest difference first: `source`,
+            `target`, `first` and `second` probability, `difference` (second − first), `error`, its
+            Monte-Carlo standard error, and `more_than_noise`.
+        asked: what was asked otherwise: `setting`, `first`, `second`.
+        only_first: variables that the second lacks.
+        only_second: variables that the first lacks.
+        unvouched: which of the two are neither exact nor trusted: their errors say little.
+    """
+
+    edges: pd.DataFrame
+    asked: pd.DataFrame
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    unvouched: tuple[str, ...]
+
+    @property
+    def num_changed(self) -> int:
+        """How many edges differ by more than noise."""
+        changed: Any = self.edges["more_than_noise"]
+        return int(changed.sum())
+
+    def summary(self) -> str:
+        """The difference in a few sentences."""
+        if not len(self.edges):
+            return "They have no two variables in common."
+        differences: Any = self.edges["difference"]
+        most = float(differences.abs().max())
+        told = [
+            f"{counted(self.num_changed, 'edge')} of {len(self.edges):,} "
+            f"{'differs' if self.num_changed == 1 else 'differ'} by more than sampling noise; "
+            f"the largest difference is {most:.3f}."
+        ]
+        if self.unvouched:
+            which = " and the ".join(self.unvouched)
+            told.append(
+                f"The {which} posterior is not vouched for, so its noise may be more than its errors say."
+            )
+        for names, other in ((self.only_first, "first"), (self.only_second, "second")):
+            if names:
+                told.append(
+                    f"Only the {other} has {', '.join(names)}: effects of leaving variables out count."
+                )
+        return " ".join(told)
+
+
+def difference(
+    first: Posterior, second: Posterior, *, asked: list[tuple[str, Any, Any]] | None = None
+) -> Difference:
+    """Compare two posteriors edge by edge, aligned by the names of the variables.
+
+    A difference is more than noise where it exceeds its standard error so far that sampling would do that for
+    any edge of the table once in a hundred comparisons (normal, Bonferroni); where both are exact, wherever
+    there is one.
+
+    Args:
+        first: a posterior.
+        second: another.
+        asked: settings that differ: name, of the first, of the second. Without them, what the posteriors
+            remember is compared: method, table, scales and kinds of the columns.
+    """
+    names = [name for name in first.names if name in second.names]
+    (p, e), (q, f) = (_of(posterior, names) for posterior in (first, second))
+    source, target = np.nonzero(~np.eye(len(names), dtype=bool))
+    order = np.argsort(-np.abs(q - p)[source, target], kind="stable")
+    source, target = source[order], target[order]
+    change, error = (q - p)[source, target], np.hypot(e, f)[source, target]
+    limit = -ndtri(FALSE_ALARM / 2 / max(len(source), 1))
+    labels = np.array(names, dtype=object)
+    edges = pd.DataFrame(
+        {
+            "source": labels[source],
+            "target": labels[target],
+            "first": p[source, target],
+            "second": q[source, target],
+            "difference": change,
+            "error": error,
+            "more_than_noise": np.abs(change) > np.maximum(limit * error, ROUNDING),
+        }
+    )
+    settings = _remembered(first, second) if asked is None else asked
+    return Difference(
+        edges,
+        pd.DataFrame(settings, columns=cast(Any, ["setting", "first", "second"]), dtype=object),
+        tuple(name for name in first.names if name not in second.names),
+        tuple(name for name in second.names if name not in first.names),
+        tuple(
+            which
+            for which, posterior in (("first", first), ("second", second))
+            if not posterior.diagnosis.is_vouched_for
+        ),
+    )
+
+
+def _of(posterior: Posterior, names: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Edge probabilities and their errors in the order of `names`, two arrays [k, k]."""
+    if not names:
+        raise DataError("the two posteriors have no variable in common")
+    order = [posterior.names.index(name) for name in names]
+    square = np.ix_(order, order)
+    return posterior.edge_probabilities().to_numpy()[square], posterior.edge_errors()[square]
+
+
+def _remembered(first: Posterior, second: Posterior) -> list[tuple[str, Any, Any]]:
+    """What two posteriors say of themselves and differ in."""
+    pairs: list[tuple[str, Any, Any]] = [("method", first.method, second.method)]
+    mine, others = first.table, second.table
+    if mine is not None and others is not None:
+        pairs.append(("table", mine.sha256[:12], others.sha256[:12]))
+        pairs.append(("rows", mine.num_rows, others.num_rows))
+        pairs += [
+            (f"scale of {name}", _scale(mine, name), _scale(others, name))
+            for name in mine.names
+            if name in others.names
+        ]
+    pairs += [
+        (name, getattr(first.diagnosis, name), getattr(second.diagnosis, name))
+        for name in ("interventional", "knowledge", "uses_prior")
+    ]
+    return [(name, a, b) for name, a, b in pairs if a != b]
+
+
+def _scale(table: TableDescription, name: str) -> str:
+    """The kind and the transform of a column in words."""
+    column = table.columns[table.names.index(name)]
+    if column.kind == "discrete":
+        return "discrete"
+    return "log" if column.log else "rank" if column.scores is not None else "continuous"
