@@ -87,7 +87,7 @@ def test_no_knowledge_forbids_the_diagonal_only():
         (Knowledge(tiers=[["age", "gene_a"], ["gene_a"]]), "'gene_a' is in tier 1 and in tier 2"),
         (Knowledge(required=[("outcom", "age")]), "no variable 'outcom'; did you mean 'outcome'"),
         (Knowledge(tiers=[["zzz"]]), "the variables are age, gene_a, gene_b, outcome"),
-        (Knowledge(forbidden=[("re:(", "age")]), "is no regular expression that can be used here"),
+        (Knowledge(forbidden=[("re:(", "age")]), "is not a regular expression that can be used here"),
     ],
 )
 def test_contradictions_are_refused_by_name(knowledge, message):

@@ -82,11 +82,11 @@ def test_comments_quotes_properties_and_defaults_are_understood(tmp_path):
     [
         ("0.2, 0.8", "0.2, 0.9", "line 7: the distribution of 'rain' has a row that does not sum to 1"),
         ("0.2, 0.8", "0.2, 0.4, 0.4", "line 7: 'rain' has 2 levels but a row of 3"),
-        ("0.2, 0.8", "0.2, x", "line 7: 'x' is no number"),
-        ("0.2, 0.8", "1.2, -0.2", "line 7: 1.2 is no probability"),
-        ("0.2, 0.8", "nan, 0.8", "line 7: nan is no probability"),
-        ("(yes)", "(maybe)", r"line 8: \(maybe\) are no levels"),
-        ("(yes)", "(yes, no)", r"line 8: \(yes, no\) are no levels"),
+        ("0.2, 0.8", "0.2, x", "line 7: 'x' is not a number"),
+        ("0.2, 0.8", "1.2, -0.2", "line 7: 1.2 is not a probability"),
+        ("0.2, 0.8", "nan, 0.8", "line 7: nan is not a probability"),
+        ("(yes)", "(maybe)", r"line 8: \(maybe\) are not levels"),
+        ("(yes)", "(yes, no)", r"line 8: \(yes, no\) are not levels"),
         ("  default 0.6, 0.3, 0.1;\n", "", "line 8: the distribution of 'wet grass' lacks a row"),
         ("| rain", "| sun", "line 8: there is no variable 'sun'"),
         ("| rain", "| rain, rain", "line 8: a parent of 'wet grass' is repeated"),
@@ -192,5 +192,5 @@ def test_damaged_linear_gaussian_files_are_refused(change, message):
 
 
 def test_text_that_is_no_json_is_refused():
-    with pytest.raises(FileFormatError, match="no JSON"):
+    with pytest.raises(FileFormatError, match="not JSON"):
         parse_linear_gaussian("{", "net.json")

@@ -220,7 +220,7 @@ def test_a_limit_that_no_table_reaches_is_refused_without_its_digits(limit: int)
 def test_a_name_that_looks_like_an_expression_is_taken_as_a_name() -> None:
     constraints = Knowledge(required=[("re:x", "b")]).resolve(["re:x", "b"])
     assert constraints.required[0, 1]
-    with pytest.raises(KnowledgeError, match="no regular expression that can be used here"):
+    with pytest.raises(KnowledgeError, match="not a regular expression that can be used here"):
         Knowledge(required=[("re:a{99999999999}", "b")]).resolve(["a", "b"])
 
 

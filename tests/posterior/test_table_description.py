@@ -46,8 +46,8 @@ def test_a_transformed_table_is_transformed_again(logged: Posterior, tmp_path: P
         (FRAME * 2, "not the table that the posterior was learnt from"),
         (FRAME.assign(z=1.0), "a column too many"),
         (FRAME[["x"]], "lacks the variables y"),
-        (gd.Dataset.from_frame(FRAME), "'x', 'y' had another transform, scale or kind"),
-        (gd.Dataset.from_frame(LOGS), "'x', 'y' had another transform, scale or kind"),
+        (gd.Dataset.from_frame(FRAME), "'x', 'y' have another transform, scale or kind"),
+        (gd.Dataset.from_frame(LOGS), "'x', 'y' have another transform, scale or kind"),
     ],
     ids=["transformed", "fewer rows", "reversed", "other", "more", "less", "raw dataset", "logged dataset"],
 )

@@ -215,7 +215,7 @@ class _Parser:
                     for parent, level in zip(distribution.parents, given, strict=True)
                 )
             except ValueError:
-                self._fail(f"({', '.join(given)}) are no levels of the parents", distribution.line)
+                self._fail(f"({', '.join(given)}) are not levels of the parents", distribution.line)
             table[index] = probabilities
         sums = table.sum(axis=-1, keepdims=True)
         if not (np.abs(sums - 1) < _SUM_TOLERANCE).all():  # NaN where a row is missing
@@ -238,7 +238,7 @@ class _Parser:
             match = _TOKEN.match(text, position)
             if match is None or match.lastgroup == "unclosed":
                 raise FileFormatError(
-                    f"{self.source} is no BIF file: line {line}: a quote or comment is not closed."
+                    f"{self.source} is not a BIF file: line {line}: a quote or comment is not closed."
                 )
             if match.lastgroup != "skip":
                 yield _Token(match.group(match.lastgroup or 0), line, match.lastgroup or "word")
@@ -279,9 +279,9 @@ class _Parser:
             try:
                 numbers.append(float(word))
             except ValueError:
-                self._fail(f"{word!r} is no number")
+                self._fail(f"{word!r} is not a number")
             if not 0 <= numbers[-1] <= 1:
-                self._fail(f"{word} is no probability")
+                self._fail(f"{word} is not a probability")
         return numbers
 
     def _skip_statement(self) -> None:
@@ -293,4 +293,4 @@ class _Parser:
             self._advance()
 
     def _fail(self, problem: str, line: int | None = None) -> NoReturn:
-        raise FileFormatError(f"{self.source} is no BIF file: line {line or self.token.line}: {problem}.")
+        raise FileFormatError(f"{self.source} is not a BIF file: line {line or self.token.line}: {problem}.")

@@ -170,7 +170,9 @@ class Dataset:
         if knowledge is None or knowledge == self.knowledge:
             return self
         if self.knowledge is not None:
-            raise KnowledgeError("The Dataset carries other knowledge than is passed; give it in one place.")
+            raise KnowledgeError(
+                "The Dataset has other prior knowledge than `knowledge`. Give it in one place."
+            )
         knowledge.resolve(self.names)
         return replace(self, knowledge=knowledge)
 
@@ -181,7 +183,7 @@ class Dataset:
         mask = intervention_mask(interventions, self.names, self.num_rows, base=base)
         if self.intervened is not None and not np.array_equal(mask, self.intervened):
             raise DataError(
-                "The Dataset carries other interventions than are passed; give them in one place."
+                "The Dataset has other interventions than `interventions`. Give them in one place."
             )
         return replace(self, intervened=mask)
 
@@ -313,7 +315,7 @@ def as_frame(data: Any) -> pd.DataFrame:
     if issparse(data):  # some of which are mappings too
         raise DataError("Sparse data are not supported: pass X.toarray().")
     if isinstance(data, Mapping):
-        raise DataError("A mapping of columns is no table yet: pass pandas.DataFrame(columns).")
+        raise DataError("A dictionary of columns is not a table: pass pandas.DataFrame(columns).")
     if isinstance(data, pd.DataFrame):
         return data
     return table.to_pandas(data) if hasattr(data, "to_pandas") else _array_frame(data, None)

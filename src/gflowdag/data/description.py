@@ -16,7 +16,7 @@ from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown, unknown_name
 
-_AS_GIVEN = "Give the table as it was given to fit: it is transformed and scaled here as it was there."
+_AS_GIVEN = "Give the table as you gave it to fit: it is transformed and scaled here in the same way."
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class TableDescription:
             other = [
                 mine.name for mine, column in zip(self.columns, coded.columns, strict=True) if mine != column
             ]
-            return f"{shown(map(repr, other))} had another transform, scale or kind"
-        return "its values or its interventions are others, or its rows in another order"
+            return f"{shown(map(repr, other))} have another transform, scale or kind"
+        return "its values or its interventions differ, or its rows are in another order"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""
@@ -173,5 +173,5 @@ def _column(entry: Mapping[str, Any]) -> Column:
 
 def _hashable(level: Any) -> Any:
     if not isinstance(level, str | bool | int | float):
-        raise TypeError("a level is no text and no number")
+        raise TypeError("a level is neither a text nor a number")
     return level

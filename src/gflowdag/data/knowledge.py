@@ -137,7 +137,8 @@ class Knowledge:
 
         if (self_loops := required.diagonal()).any():
             raise KnowledgeError(
-                f"A variable cannot cause itself: {_listed(np.diag(self_loops), names)} is required."
+                f"A variable cannot cause itself: {_listed(np.diag(self_loops), names)} is required. Remove "
+                "it."
             )
         if (both := required & forbidden).any():
             raise KnowledgeError(
@@ -145,8 +146,8 @@ class Knowledge:
             )
         if (both := required & backwards).any():
             raise KnowledgeError(
-                f"Required against the tiers: {_listed(both, names)}. Put the source into the tier of the "
-                "target or an earlier one, or remove the requirement."
+                f"Required edges run against the tiers: {_listed(both, names)}. Put the source into the tier "
+                "of the target or an earlier one, or remove the requirement."
             )
         reached = transitive_closure(required)
         if (on_cycle := required & reached.T).any():

@@ -23,12 +23,12 @@ def parse_linear_gaussian(text: str, source: str = "the text") -> LinearGaussian
     """
 
     def fail(problem: str) -> FileFormatError:
-        return FileFormatError(f"{source} is no linear-Gaussian network: {problem}.")
+        return FileFormatError(f"{source} is not a linear-Gaussian network: {problem}.")
 
     try:
         content = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise fail(f"no JSON: {error}") from error
+        raise fail(f"it is not JSON: {error}") from error
     try:
         names = tuple(str(name) for name in content["nodes"])
         size = len(names)

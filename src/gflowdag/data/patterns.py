@@ -39,6 +39,6 @@ def matching(expression: str, names: Sequence[str]) -> list[int]:
         ) from error
     except (regex.error, OverflowError, RecursionError) as error:
         raise KnowledgeError(
-            f"{expression!r} is no regular expression that can be used here: {error}."
+            f"{expression!r} is not a regular expression that can be used here: {error}."
         ) from error
     return found

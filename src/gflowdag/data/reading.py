@@ -68,7 +68,7 @@ def read_csv(path: str | Path) -> pd.DataFrame:
     try:
         frame = _parsed(text, separator, header)
     except (ValueError, OverflowError) as error:  # quotes that pandas reads otherwise than the csv module
-        raise DataError(f"{path} is no text table: {error}.") from error
+        raise DataError(f"{path} is not a text table: {error}.") from error
     frame = _with_numbers(frame, separator, has_points=_has_decimal_points(text, separator))
     is_row_numbers = any(frame.iloc[:, 0].tolist() == list(range(k, k + len(frame))) for k in (0, 1))
     return pd.DataFrame(frame.iloc[:, 1:]) if header[0] == "" and is_row_numbers else frame
@@ -160,7 +160,7 @@ def read_text(path: Path, error: type[GFlowDAGError]) -> str:
     except UnicodeDecodeError as problem:
         line = content.count(b"\n", 0, problem.start) + 1
         raise error(
-            f"{path} is no UTF-8 text (line {line}). Save it as UTF-8 (in Excel: CSV UTF-8)."
+            f"{path} is not UTF-8 text (line {line}). Save it as UTF-8 (in Excel: CSV UTF-8)."
         ) from problem
 
 
@@ -170,7 +170,7 @@ def _file_or_pipe(path: Path) -> bytes:
         raise IsADirectoryError(errno.EISDIR, "it is a folder, name a file in it")
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         kind = "socket" if stat.S_ISSOCK(mode) else "device"
-        raise OSError(errno.EINVAL, f"it is a {kind}, not a file; write what comes out of it to one first")
+        raise OSError(errno.EINVAL, f"it is a {kind}, not a file; save its output in a file first")
     # A pipe that nobody writes to keeps us waiting even when it is opened.
     with _told_while_waiting(str(path)) if stat.S_ISFIFO(mode) else nullcontext(), path.open("rb") as stream:
         return stream.read(MAX_BYTES + 1)
@@ -186,7 +186,7 @@ def _standard_input() -> bytes:
 @contextmanager
 def _told_while_waiting(source: str) -> Iterator[None]:
     """Say after some seconds what the block waits for."""
-    sentence = f"gflowdag: waiting for the end of {source}; Ctrl-C gives up"
+    sentence = f"gflowdag: waiting for the end of {source}; press Ctrl-C to give up"
     timer = threading.Timer(_PATIENCE_SECONDS, lambda: print(sentence, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()
@@ -238,7 +238,7 @@ def _check_lines(path: Path, text: str, separator: str) -> list[str]:
                     f"{len(header)}. {_remedy_for_ragged(header, text, separator)}"
                 )
     except csv.Error as error:
-        raise DataError(f"{path} is no text table: {error}.") from error
+        raise DataError(f"{path} is not a text table: {error}.") from error
     return header or []
 
 

@@ -96,7 +96,8 @@ def drop_columns(
         return frame.drop(columns=list(dropped)), None
     if isinstance(interventions, str) and interventions in dropped:
         raise DataError(
-            f"The column {interventions!r} holds the interventions, and is no variable: no need to drop it."
+            f"The column {interventions!r} holds the interventions and is not a variable: it need not be "
+            "dropped."
         )
     frame = frame.drop(columns=[name for name in dropped if name == ""])
     frame, intervened = split_interventions(frame, interventions, base)
@@ -234,7 +235,7 @@ def notes_on_row_numbers(frame: Frame) -> list[str]:
         and cells.max() - cells.min() == len(cells) - 1
     ]
     return [
-        f"Column {name!r} looks like row numbers, and was taken as a variable: drop it if it is none "
+        f"Column {name!r} looks like row numbers, and was taken as a variable: drop it if it is not one "
         "(--drop NAMES on the command line)."
         for name in counting
     ]

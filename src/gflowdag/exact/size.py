@@ -55,6 +55,6 @@ def check_size(d: int, max_variables: int | None = None) -> None:
 def no_dag() -> KnowledgeError:
     """The error for a table under which every DAG has score −inf."""
     return KnowledgeError(
-        "no DAG is allowed: in every one some node has a parent set of score −inf. Relax the required or "
+        "no DAG is allowed: in each of them some node has a parent set of score −inf. Relax the required or "
         "forbidden edges, the tiers or the maximum number of parents"
     )

@@ -109,7 +109,7 @@ class BDeuLikelihood(SetFunctionScore):
             limit = NO_CELL_LIMIT
         else:
             most = "as rows" if cells == 1 else f"as {cells:g} times the rows"
-            limit = f"A variable and its parents, if two or more, have at most as many cells {most}"
+            limit = f"A variable with two or more parents has, with them, at most as many cells {most}"
             everywhere = len(set(self._rows_of_node)) == 1
             limit += f" ({cells * self._rows_of_node[0]:.0f})." if everywhere else " that count for it."
         return (f"Discrete columns are scored by BDeu, equivalent sample size {size}. {limit}",)

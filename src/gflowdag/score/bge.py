@@ -157,9 +157,10 @@ def _posterior_scale(
     if rounding.max() > MAX_ROUNDING:
         worst = int(rounding.argmax())
         raise ScoreError(
-            f"Column {names[worst]!r} lies {shift[worst]:.3g} from the prior mean, too far for a standard "
-            f"deviation of {np.sqrt(left[worst] / n):.3g} beside the others: rounding would decide its BGe "
-            "score. Standardise the table (standardize=True), or subtract a constant from the column."
+            f"Column {names[worst]!r} lies {shift[worst]:.3g} from the prior mean, but given the other "
+            f"columns its standard deviation is only {np.sqrt(left[worst] / n):.3g}: its BGe score would be "
+            "rounding error. Standardise the table (standardize=True), or subtract a constant from the "
+            "column."
         )
     return own + weight * np.outer(shift, shift)
 

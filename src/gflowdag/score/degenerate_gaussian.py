@@ -79,7 +79,7 @@ class DegenerateGaussianLikelihood(SetFunctionScore):
             return ()
         return (
             f"The score degenerate-gaussian takes the levels of {shown(self._discrete)} for numbers with "
-            "Gaussian noise: it sees linear relations in both directions, and is no likelihood of levels.",
+            "Gaussian noise: it sees linear relations in both directions, and is not a likelihood of levels.",
         )
 
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:

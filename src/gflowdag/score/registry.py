@@ -65,9 +65,9 @@ def bind_score(data: Dataset, score: str | UnboundScore, **hyper: Any) -> LocalS
     bound = unbound_score(data, score, **hyper).bind(data)
     if data.intervened is not None and not bound.uses_interventions:
         raise ScoreError(
-            f"{score!r} does not say that it can use interventional data: leave the rows out in which a "
-            "variable was set from outside, or make its `local` leave them out for that variable and set "
-            "`uses_interventions = True`."
+            f"{score!r} does not use interventions. Leave out the rows in which a variable was set from "
+            "outside, or let its `local` leave them out for that variable and set `uses_interventions = "
+            "True`."
         )
     return bound
 
@@ -82,7 +82,9 @@ def unbound_score(data: Dataset, score: object, **hyper: Any) -> UnboundScore:
         )
     if not isinstance(score, str):
         if hyper:
-            raise ScoreError(f"{score!r} has its parameters already: give it {', '.join(sorted(hyper))}.")
+            raise ScoreError(
+                f"{score!r} is an object with parameters of its own: give it {', '.join(sorted(hyper))}."
+            )
         return score
     if score == "auto":
         score = _fitting_score(data)
@@ -136,7 +138,5 @@ def _knowledge(data: Dataset, knowledge: Knowledge | None) -> Knowledge:
     from gflowdag.data import Knowledge
 
     if knowledge is not None and data.knowledge is not None and knowledge != data.knowledge:
-        raise KnowledgeError(
-            "The data set carries knowledge and other knowledge was given as well: pass it in one place only."
-        )
+        raise KnowledgeError("The Dataset has other prior knowledge than `knowledge`. Give it in one place.")
     return knowledge or data.knowledge or Knowledge()

@@ -160,7 +160,10 @@ def list_cliques(core, candidates, adjacent, max_size, found, growth, start):
         while head < last:  # all cliques of one size
             more = growth[head].sum()
             if end - start + more > MAX_CLIQUES:
-                raise TooLargeError("too many cliques of neighbours for a search: set max_parents")
+                raise TooLargeError(
+                    "the search has too many sets of neighbours to try: limit the number of parents "
+                    "(max_parents)"
+                )
             while end + more > found.shape[0]:
                 found, growth = _doubled(found), _doubled(growth)
             _extend(head, end, adjacent, found, growth)
