@@ -19,7 +19,7 @@ from gflowdag.estimators.dag_gflownet import preset_for
 from gflowdag.exact.size import estimated_bytes
 from gflowdag.gflownet.spaces.edges import check_memory
 from gflowdag.runtime.memory import total_memory
-from gflowdag.score.deltas import MAX_TABLE_VARIABLES
+from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 METHODS = set(REGISTRY) - {"auto"}
 BCD = {"bcd-nets"}  # refuses discrete data

@@ -175,7 +175,7 @@ def test_a_score_object_is_searched_by_its_own_local_scores(discrete):
     "function",
     [
         ges.gaussian_log_likelihood(random_table(3)),
-        lambda sets: ges.bdeu(random_codes(3), gd.BDeu()).log_marginals(0, sets),
+        lambda sets: ges.of_levels(random_codes(3), gd.BDeu()).log_marginals(0, sets),
     ],
 )
 def test_members_of_one_class_score_alike(function):

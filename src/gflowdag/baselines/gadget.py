@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gflowdag.errors import GFlowDAGError, MissingExtraError
+from gflowdag.runtime.convergence import FEWEST_DRAWS
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score import Score
 
 # sumu stops the process at −inf. A forbidden set this improbable is never drawn, and leaves room in float64.
 IMPOSSIBLE = -1e8
-_FEWEST_RECORDS = 4  # of a run; with fewer, nothing can be said about convergence
 TOLERANCE = 2.0**-32  # of sumu's subtractions before it falls back to enumeration
 
 
@@ -183,7 +183,7 @@ def _sample(score: Score, options: Options, deadline: Deadline) -> Run:
         each._moves = [split_or_merge, import_sumu("mcmc_moves").R_swap_any]
     chain = mcmc.MC3(chains) if len(chains) > 1 else chains[0]
 
-    partitions, warm_up, done = [], deque(maxlen=_FEWEST_RECORDS), 0
+    partitions, warm_up, done = [], deque(maxlen=FEWEST_DRAWS), 0
     for step in range(options.burn_in + options.num_steps):
         with np.errstate(over="ignore"):  # of the ratio, on the way out of an impossible partition
             partition, log_weight = chain.sample()
@@ -198,10 +198,10 @@ def _sample(score: Score, options: Options, deadline: Deadline) -> Run:
                     "burn_in, or use OrderMCMC, whose chains start at one"
                 )
             partitions.append(partition)
-        if deadline.has_passed and len(partitions) + len(warm_up) >= _FEWEST_RECORDS:
+        if deadline.has_passed and len(partitions) + len(warm_up) >= FEWEST_DRAWS:
             break
-    is_burnt_in = len(partitions) >= _FEWEST_RECORDS or done == options.burn_in + options.num_steps
-    partitions = partitions if is_burnt_in else [*warm_up, *partitions][-_FEWEST_RECORDS:]
+    is_burnt_in = len(partitions) >= FEWEST_DRAWS or done == options.burn_in + options.num_steps
+    partitions = partitions if is_burnt_in else [*warm_up, *partitions][-FEWEST_DRAWS:]
 
     graphs, log_scores = np.zeros((len(partitions), d, d), bool), np.zeros(len(partitions))
     draw = gadget.DAGR(target, candidates, tolerance=TOLERANCE)

@@ -18,8 +18,6 @@ from gflowdag.score import Score
 from gflowdag.score.normal_wishart import NormalWishart
 from gflowdag.score.on_demand import OnDemandGraphScore
 
-MAX_TABLE_VARIABLES = 20  # 80 MB; the table is copied to the device
-
 # What one parent costs in a set that is forbidden: more than any sensible difference of scores.
 FORBIDDEN_PARENT = 1e4
 
@@ -72,7 +70,7 @@ def graph_score(score: Score) -> GraphScore:
 
     Leaves are NumPy arrays, to be stacked over data sets; a score on demand has none.
     """
-    if score.num_variables <= MAX_TABLE_VARIABLES:
+    if score.has_small_table:
         return table_score(score.dense_table())
     if (posterior := score.likelihood.normal_wishart) is not None:
         return normal_wishart_score(score, posterior)

@@ -40,6 +40,8 @@ from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
 from gflowdag.score import Prior, Score, UnboundScore, make_score
 
+SHARE_OF_SEARCH = 0.9  # of a budget, for chains or optimisation; the rest is for judging what they found
+SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that a network learns from
 _SHARE_OF_SAMPLING = 0.2  # of a budget is kept for drawing and weighing the samples
 _LEAST_TRAINING = 0.1  # seconds, however little is left
 _REMEDIES = {  # about data and knowledge that a method cannot use

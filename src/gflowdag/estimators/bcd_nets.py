@@ -10,7 +10,7 @@ import numpy as np
 
 from gflowdag.baselines import bcd_nets
 from gflowdag.errors import TrainingError
-from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import positive, whole
 from gflowdag.graph.bits import graph_keys
@@ -86,7 +86,7 @@ class BCDNets(StructureLearner):
             data,
             config,
             chunk=chunk,
-            deadline=self._deadline.share(0.9),
+            deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
         (weights,) = bcd_nets.sample_weights(

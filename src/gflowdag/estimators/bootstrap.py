@@ -10,14 +10,13 @@ import numpy as np
 from gflowdag.baselines import bootstrap, pc
 from gflowdag.baselines.causal_learn import import_causal_learn
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import fraction, positive, whole
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
-from gflowdag.score.bdeu import BDeuLikelihood
 from gflowdag.score.registry import unbound_score
 from gflowdag.search import ges
 
@@ -42,7 +41,7 @@ class _Bootstrap(StructureLearner):
             num_bootstraps=self.num_bootstraps,
             seed=seed,
             n_jobs=self.n_jobs,
-            deadline=self._deadline.share(0.9),
+            deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
         if not len(found.graphs):
@@ -152,7 +151,7 @@ class BootstrapGES(_Bootstrap):
                 prior_log_weights=score.prior_log_weights,
                 max_parents=limit,
             )
-        discrete = score.likelihood.parameters if isinstance(score.likelihood, BDeuLikelihood) else None
+        discrete = unbound_score(self._data, self.score) if self._data.is_discrete else None
         return partial(ges.search, discrete=discrete, max_parents=limit, penalty=self.penalty)
 
 

@@ -18,7 +18,6 @@ from gflowdag.runtime.convergence import (
 )
 from gflowdag.runtime.messages import counted
 
-SHARE_OF_CHAINS = 0.9  # of a budget that the chains may take; the rest is for judging them
 _SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a posterior
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.registry import estimator_class, estimator_classes
-from gflowdag.exact.size import MAX_VARIABLES
 from gflowdag.runtime.messages import counted, duration, memory
+from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 _PROCESS = 500 << 20  # bytes of Python with JAX and numba loaded, which every fit needs
 AUTOMATIC_SECONDS = 120.0  # that the exact posterior may take without being asked for
@@ -57,7 +57,7 @@ def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
         return None
     d = problem.num_variables
     # Beyond, the other methods have no table of all parent sets.
-    has_table = (method.needs_its_memory or d <= MAX_VARIABLES) and method.refusal(problem) is None
+    has_table = (method.needs_its_memory or d <= MAX_TABLE_VARIABLES) and method.refusal(problem) is None
     counts = _DISCRETE_SET_AND_ROW * 2.0**d if problem.discrete and has_table else 0.0
     return method.seconds(d) + counts * num_rows
 

@@ -12,7 +12,7 @@ from jax import Array
 from scipy.special import softmax
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.base import TrainedLearner
+from gflowdag.estimators.base import SHARE_OF_CHAINS, TrainedLearner
 from gflowdag.estimators.held_out import (
     downgrade_if_unseen,
     held_out_log_weights,
@@ -38,9 +38,9 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
 from gflowdag.runtime.progress import Progress, begin_phase, silent
 from gflowdag.score import Score
+from gflowdag.score.base import MAX_TABLE_VARIABLES
 
-_SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that the preset `chains` learns from
-_NUM_CLONED = 100_000  # graphs of these chains
+_NUM_CLONED = 100_000  # graphs of chains that the preset `chains` learns from
 PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
 
 
@@ -122,7 +122,7 @@ class DAGGFlowNet(TrainedLearner):
         checked_by="ESS and Pareto k of its weights, and graphs of other chains that it might never draw",
         use_when='you want the method of the paper (up to about 12 variables; `preset="chains"` beyond)',
         most_variables=64,  # the trajectories of a batch fill the memory that they may take
-        discrete_measured=20,  # beyond, scores are computed on demand
+        discrete_measured=MAX_TABLE_VARIABLES,  # beyond, scores are computed on demand
         trains=True,
         seconds=power_law({5: 21, 10: 310, 20: 6900}),
         num_bytes=mebibytes({5: 558, 11: 645}),
@@ -257,7 +257,7 @@ class DAGGFlowNet(TrainedLearner):
             _NUM_CLONED,
             num_chains=self.num_chains,
             iterations=self.chain_steps,
-            deadline=self._deadline.share(_SHARE_OF_CHAINS),
+            deadline=self._deadline.share(SHARE_OF_CHAINS),
             progress=progress,
         )
         return EdgeCloning(

@@ -11,7 +11,7 @@ import numpy as np
 from gflowdag.baselines import dibs
 from gflowdag.baselines.graph_score import graph_score
 from gflowdag.errors import TrainingError
-from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import one_of, positive, whole
 from gflowdag.graph.bits import graph_keys
@@ -20,6 +20,7 @@ from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
+from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,7 +55,7 @@ class DiBS(StructureLearner):
         answer="unverified",
         gives="variational samples",
         use_when="comparison with the literature",
-        discrete_measured=20,  # beyond, scores are computed on demand
+        discrete_measured=MAX_TABLE_VARIABLES,  # beyond, scores are computed on demand
         seconds=power_law({5: 16, 11: 65, 20: 136}),
         num_bytes=mebibytes({5: 278, 11: 278, 20: 785}),
     )
@@ -85,7 +86,7 @@ class DiBS(StructureLearner):
             batched,
             config,
             chunk=10 if self._deadline.is_set else 100,
-            deadline=self._deadline.share(0.9),
+            deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
         rng = np.random.default_rng(seed)

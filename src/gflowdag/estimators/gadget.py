@@ -8,8 +8,8 @@ import numpy as np
 
 from gflowdag.baselines import gadget
 from gflowdag.errors import GFlowDAGError, TooLargeError
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
+from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import whole
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -84,7 +84,7 @@ class Gadget(StructureLearner):
             num_runs=self.num_runs,
             seed=seed,
             n_jobs=self.n_jobs,
-            deadline=self._deadline.share(SHARE_OF_CHAINS),
+            deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
         fewest = min(len(run.graphs) for run in runs)  # a budget may stop them at different steps

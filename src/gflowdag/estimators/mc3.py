@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
+from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import whole
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
+from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
 
@@ -42,7 +43,7 @@ class MC3(StructureLearner):
         gives="marginals",
         checked_by="R-hat of parallel chains",
         use_when="a baseline; mixes slowly on large or peaked posteriors",
-        discrete_measured=20,  # beyond, scores are computed on demand
+        discrete_measured=MAX_TABLE_VARIABLES,  # beyond, scores are computed on demand
         seconds=power_law({5: 8.4, 11: 15.7, 20: 16.1, 21: 250, 30: 340, 50: 1800}),
         num_bytes=mebibytes({5: 464, 11: 500, 20: 720}),
     )
@@ -77,7 +78,7 @@ class MC3(StructureLearner):
             burn_in=self.burn_in,
             num_steps=self.num_steps,
             thinning=self.thinning,
-            deadline=self._deadline.share(SHARE_OF_CHAINS),
+            deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
         graphs, log_scores = chains.graphs().swapaxes(0, 1), chains.log_scores.T  # [C, T, ...]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from gflowdag.estimators.base import TrainedLearner
+from gflowdag.estimators.base import SHARE_OF_CHAINS, TrainedLearner
 from gflowdag.estimators.held_out import downgrade_if_unseen, unseen_share
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_mcmc import TEMPERATURES
@@ -36,7 +36,6 @@ from gflowdag.score import Score
 
 _NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
 _SAMPLING_BATCH = 1024
-_SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that the network learns from
 _CHAIN_RECORDS = 100  # orders kept from each chain
 _REFRESHED = 20  # further orders that reversals make out of each of them
 _UNTRAINED_EVERY = 8  # one order in eight is drawn from the untrained policy, where that is any good
@@ -185,7 +184,7 @@ class OrderGFlowNet(TrainedLearner):
             burn_in=_CHAIN_RECORDS // 2,
             thinning=max(1, round(self.chain_steps / (1.5 * _CHAIN_RECORDS))),
             ladder=order_chains.geometric_ladder(TEMPERATURES),
-            deadline=self._deadline.share(_SHARE_OF_CHAINS),
+            deadline=self._deadline.share(SHARE_OF_CHAINS),
             progress=progress,
         )
         held_out, training = np.split(chains.orders.astype(np.int32), [self.num_chains // 4])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, chain_verdict
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
+from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import fraction, whole
@@ -17,11 +17,11 @@ from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.convergence import MOVING
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 TEMPERATURES = 10  # replicas of each chain beyond dense tables
-_MOVING = 0.01  # standard deviation from which on an edge probability counts as varying between orders
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -81,7 +81,7 @@ class OrderMCMC(StructureLearner):
             num_records=self.num_records,
             burn_in=self.num_records // 2,
             thinning=max(1, round(self.iterations / (1.5 * self.num_records))),
-            deadline=self._deadline.share(SHARE_OF_CHAINS),
+            deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
         flat = chains.orders.reshape(-1, score.num_variables)
@@ -121,8 +121,7 @@ def mixing(
         The diagnostics, and the errors, float64 [d, d].
     """
     spread = edges.std(axis=(0, 1))
-    # Edges that every order gives nearly the same probability have R-hats without meaning.
-    moving = np.where(spread > _MOVING, edges, 0.0)
+    moving = np.where(spread > MOVING, edges, 0.0)
     diagnostics, effective = chain_verdict(moving, log_weights, is_burnt_in=is_burnt_in)
     fewest = diagnostics.effective_samples or 0.0
-    return diagnostics, spread / np.sqrt(np.where(spread > _MOVING, effective, fewest))
+    return diagnostics, spread / np.sqrt(np.where(spread > MOVING, effective, fewest))

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.chain_verdict import SHARE_OF_CHAINS, shown_traces
+from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
+from gflowdag.estimators.chain_verdict import shown_traces
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import positive, whole
-from gflowdag.mcmc.unrestricted.run import MAXIMAL_ERROR, Result, Verdict, run
+from gflowdag.mcmc.unrestricted.run import Result, Verdict, run
 from gflowdag.mcmc.unrestricted.saved import Saver, load_state
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
+from gflowdag.runtime.convergence import MAXIMAL_ERROR, MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -84,7 +84,7 @@ class ParentSetMCMC(StructureLearner):
             num_chains=self.num_chains,
             core_size=self.core_size,
             num_outsiders=self.num_outsiders,
-            deadline=deadline.share(SHARE_OF_CHAINS),
+            deadline=deadline.share(SHARE_OF_SEARCH),
             max_sweeps=self.iterations,
             stop_when=self._is_done,
             after_segment=lambda state: None if saver is None else saver(state),

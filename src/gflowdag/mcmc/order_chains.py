@@ -30,10 +30,9 @@ from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.labels import canonical_orders
 from gflowdag.orders.problem import OrderProblem
 from gflowdag.orders.weights import OrderWeights, order_weights
+from gflowdag.runtime.convergence import FEWEST_DRAWS
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
-
-FEWEST_RECORDS = 4  # with fewer, nothing can be said about convergence
 
 
 class Sweep(NamedTuple):
@@ -111,7 +110,7 @@ def sample(
         progress(record + 1, total)
         if deadline.has_passed:
             break
-    first = min(burn_in, max(len(kept) - FEWEST_RECORDS, 0))
+    first = min(burn_in, max(len(kept) - FEWEST_DRAWS, 0))
     recorded = np.stack(kept[first:], axis=1)
     done = len(kept) / total
     return Chains(recorded, log_weights(problem, recorded), *replicas.shares(), done, first == burn_in)

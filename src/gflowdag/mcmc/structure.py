@@ -29,6 +29,7 @@ from gflowdag.mcmc.moves import (
     nth_move,
     num_configurations,
 )
+from gflowdag.runtime.convergence import FEWEST_DRAWS
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 
@@ -47,9 +48,6 @@ class StepInfo(NamedTuple):
 
     kind: Array  # int32 [C], the proposed kind of move
     accepted: Array  # bool [C]
-
-
-FEWEST_RECORDS = 4  # with fewer, nothing can be said about convergence
 
 
 class Chains(NamedTuple):
@@ -217,7 +215,7 @@ def run(
         records.append(jax.device_get(recorded))
         done += len(schedule[part])
         progress(done * thinning, len(schedule) * thinning, log_score=float(recorded[1][-1].mean()))
-    first = min(warm_up, max(done - FEWEST_RECORDS, 0))
+    first = min(warm_up, max(done - FEWEST_DRAWS, 0))
     parents, log_scores, marginals, proposed, accepted = (
         np.concatenate(part)[first:] for part in zip(*records, strict=True)
     )

@@ -16,7 +16,6 @@ from gflowdag.orders.weights import OrderWeights, order_weights
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.base import Score
 
-MAX_DENSE = 20  # variables, beyond which the weights of a dense table outgrow the memory
 DEFAULT_CANDIDATES = 14
 _CHUNK = 2**22  # numbers [orders × d × d] that edge probabilities are computed for at a time
 
@@ -47,7 +46,7 @@ def order_problem(
     """
     d = score.num_variables
     if num_candidates is None:
-        num_candidates = d - 1 if d <= MAX_DENSE else DEFAULT_CANDIDATES
+        num_candidates = d - 1 if score.has_small_table else DEFAULT_CANDIDATES
     if num_candidates >= d - 1:
         table = dense_candidates(score.dense_table())
     else:

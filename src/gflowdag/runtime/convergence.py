@@ -13,6 +13,8 @@ from scipy.special import ndtri
 
 MAXIMAL_R_HAT = 1.05  # chains have not mixed above this
 MINIMAL_EFFECTIVE_SAMPLES = 400  # below this R-hat and ESS themselves are noise
+MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less than 0.05 in every edge
+MOVING = 0.01  # standard deviation from which on an edge probability varies, and its R-hat means anything
 FEWEST_DRAWS = 4  # of each chain, for an R-hat
 FEWEST_CHAINS = 4  # Vehtari et al. 2021
 FEWEST_CONSTANT_CHAINS = 60  # that agree: a share of 0.05 elsewhere would show in 95 of 100 cases

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gflowdag.score.deltas import Deltas
 
 MEMORY_LIMIT = 4 * 2**30  # bytes, for one dense table and what is needed to fill it
+# Up to this many variables methods that need not have a dense table (80 MB, copied to the device) take one.
+MAX_TABLE_VARIABLES = 20
 
 
 def table_memory(d: int) -> int:
@@ -52,6 +54,11 @@ class Score:
     def num_variables(self) -> int:
         """Number of variables, `d`."""
         return len(self.names)
+
+    @property
+    def has_small_table(self) -> bool:
+        """Whether a method that could do without a dense table should take one."""
+        return self.num_variables <= MAX_TABLE_VARIABLES
 
     @property
     def score_equivalent(self) -> bool:
@@ -94,6 +101,20 @@ class Score:
         parents = np.asarray(parents, bool)
         value = local_values(self.likelihood, node, parents) + self.prior_log_weights[parents.sum(axis=1)]
         return np.where(self.allows(node, parents), value, -np.inf)
+
+    def local_blocks(
+        self, node: int, candidates: NDArray[np.integer[Any]], beside: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """`local` of every subset of `candidates` [k] beside other parents, bool [m, d] -> [m, 2^k].
+
+        Knowledge must allow the parents `beside`, and required ones must be among them or the candidates.
+        """
+        out = self.likelihood.local_blocks(node, candidates, beside)
+        sizes = popcount(np.arange(1 << len(candidates)))
+        for others, block in zip(beside, out, strict=True):
+            block += self.prior_log_weights[others.sum() + sizes]
+            self.forbid(node, candidates, block, beside=others)
+        return out
 
     def extended_local(self, node: int, parents: ArrayLike) -> NDArray[np.float64]:
         """`local` of each set with one more parent, bool [m, d] -> [m, d].

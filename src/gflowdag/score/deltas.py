@@ -26,8 +26,6 @@ from gflowdag.score.on_demand import NeighbourScores, OnDemandDeltas
 if TYPE_CHECKING:
     from gflowdag.score.base import Score
 
-MAX_TABLE_VARIABLES = 20
-
 
 class Deltas(Protocol):
     """What all ways offer; `state` belongs to one DAG."""
@@ -55,7 +53,7 @@ class Deltas(Protocol):
 
 def make_deltas(score: Score) -> Deltas:
     """The fastest way: tables up to 20 variables; beyond, Schur complements for BGe, else on demand."""
-    if score.num_variables <= MAX_TABLE_VARIABLES:
+    if score.has_small_table:
         return TableDeltas(score.unconstrained_table())
     if (posterior := score.likelihood.normal_wishart) is not None:
         return schur_deltas(posterior, score.prior_log_weights)

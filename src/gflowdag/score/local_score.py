@@ -130,10 +130,17 @@ class LocalScore(ABC):
 
     def local_subsets(self, node: int, candidates: NDArray[np.integer[Any]], /) -> NDArray[np.float64]:
         """Score of `node` given every subset of `candidates` [k] -> [2^k]; bit `i` is `candidates[i]`."""
+        return self.local_blocks(node, candidates, np.zeros((1, self.num_variables), bool))[0]
+
+    def local_blocks(
+        self, node: int, candidates: NDArray[np.integer[Any]], beside: NDArray[np.bool_], /
+    ) -> NDArray[np.float64]:
+        """`local_subsets` with further parents `beside` them, bool [m, d] -> [m, 2^k]."""
         index = np.arange(1 << len(candidates))
-        parents = np.zeros((len(index), self.num_variables), bool)
-        parents[:, candidates] = index[:, None] >> np.arange(len(candidates)) & 1
-        return local_values(self, node, parents)
+        subsets = np.zeros((len(index), self.num_variables), bool)
+        subsets[:, candidates] = index[:, None] >> np.arange(len(candidates)) & 1
+        parents = (beside[:, None] | subsets).reshape(-1, self.num_variables)
+        return local_values(self, node, parents).reshape(len(beside), -1)
 
     def tables(self, progress: Progress = silent) -> NDArray[np.float64]:
         """Score of every node given every parent set, [d, 2^(d−1)] in compressed index."""

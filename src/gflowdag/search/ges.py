@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
 from gflowdag.data.columns import Column
-from gflowdag.score import BDeu, LocalScore, UnboundScore
-from gflowdag.score.bdeu import BDeuLikelihood
+from gflowdag.score import LocalScore, UnboundScore
 from gflowdag.score.bge import log_minors
 from gflowdag.score.known_values import KnownValues
 from gflowdag.score.local_score import local_values
+from gflowdag.score.set_function import SetFunctionScore
 from gflowdag.search.greedy_equivalence import (
     EdgeGains,
     SetFunction,
@@ -25,13 +25,14 @@ _LEAST_VARIANCE = np.finfo(np.float64).eps  # left of a standardised column by t
 
 
 def search(
-    values: np.ndarray, *, discrete: BDeu | None, max_parents: int | None, penalty: float
+    values: np.ndarray, *, discrete: UnboundScore | None, max_parents: int | None, penalty: float
 ) -> np.ndarray:
     """The CPDAG that GES finds with the usual scores.
 
     Args:
         values: observations, float64 [n, d]; codes 0 … r−1 where discrete.
-        discrete: this BDeu, of the levels that occur, instead of the Gaussian BIC.
+        discrete: this score, BDeu for example, of the levels that occur, instead of the Gaussian BIC; it has
+            to be a difference of one set function.
         max_parents: limit on the parents during the search.
         penalty: weight of the BIC's penalty, 1 for the usual ½ log n for each parameter.
 
@@ -40,7 +41,8 @@ def search(
     """
     n, d = values.shape
     if discrete is not None:
-        likelihood = bdeu(values, discrete)
+        likelihood = of_levels(values, discrete)
+        assert isinstance(likelihood, SetFunctionScore)
         function = _each_once(d, lambda sets: likelihood.log_marginals(0, sets))
         gains = _within(likelihood, second_differences(function, _sparse_edge_weight(d)))
     else:
@@ -120,8 +122,8 @@ def gaussian_log_likelihood(values: np.ndarray) -> SetFunction:
     return _each_once(d, lambda sets: -0.5 * n * log_minors(correlations, sets, _LEAST_VARIANCE))
 
 
-def bdeu(values: np.ndarray, score: BDeu) -> BDeuLikelihood:
-    """BDeu of the levels that occur in a table of codes, float64 [n, d]."""
+def of_levels(values: np.ndarray, score: UnboundScore) -> LocalScore:
+    """A score of the levels that occur in a table of codes, float64 [n, d]."""
     columns, codes = [], np.empty_like(values, order="C")
     for j in range(values.shape[1]):
         levels, codes[:, j] = np.unique(values[:, j], return_inverse=True)

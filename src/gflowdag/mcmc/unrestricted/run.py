@@ -26,8 +26,10 @@ from gflowdag.mcmc.unrestricted.chains import (
 from gflowdag.mcmc.unrestricted.start import cooled_chains, learn_pools
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
 from gflowdag.runtime.convergence import (
+    MAXIMAL_ERROR,
     MAXIMAL_R_HAT,
     MINIMAL_EFFECTIVE_SAMPLES,
+    MOVING,
     bulk_ess,
     mean_error,
     rank_r_hat,
@@ -38,8 +40,6 @@ from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score import Score
 
-MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less than 0.05 in every edge
-_MOVING = 0.01  # standard deviation from which on an edge counts as varying
 _FIRST_LENGTH = 4  # sweeps in a segment
 _MOST_SEGMENTS = 256  # then neighbours are joined
 _BETWEEN_VERDICTS = 32  # segments
@@ -234,7 +234,7 @@ def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64
     edges, log_scores = records.edges[:, kept], records.log_scores[:, kept]
     probabilities = edges.mean(axis=(0, 1), dtype=np.float64)
     spread = edges.std(axis=(0, 1), dtype=np.float64)
-    moving = spread > _MOVING  # R-hats of edges that every segment gives the same probability mean nothing
+    moving = spread > MOVING
     traces = np.concatenate([edges[:, :, moving], log_scores[:, :, None]], axis=2, dtype=np.float64)
     effective = bulk_ess(traces)
     fewest = float(effective.min())

@@ -1,8 +1,6 @@
 """Local scores of the parent sets that one refresh tabulates, for any score.
 
-A table holds, for every node, the local score of `base ∪ S` for every subset `S` of its candidates. Whoever
-can fill it faster than by asking for one set after the other says so by a `LocalTables` of its own: a score
-through a method `local_tables(score, pools)`, where `score` has the prior and the knowledge too.
+A table holds, for every node, the local score of `base ∪ S` for every subset `S` of its candidates.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools, bools_of
+from gflowdag.mcmc.unrestricted.gaussian_tables import GaussianTables
 from gflowdag.score import Score
-from gflowdag.score.bdeu import BDeuLikelihood
 
 MEMORY_LIMIT = 2**29  # bytes of local scores that are kept
 
@@ -36,16 +34,8 @@ class LocalTables(Protocol):
 
 def local_tables(score: Score, pools: Pools) -> LocalTables:
     """The fastest way to fill the tables of a score."""
-    from gflowdag.mcmc.unrestricted.bdeu_tables import BDeuTables
-    from gflowdag.mcmc.unrestricted.gaussian_tables import GaussianTables
-
-    likelihood = score.likelihood
-    if (own := getattr(likelihood, "local_tables", None)) is not None:
-        return own(score, pools)
-    if likelihood.normal_wishart is not None:
-        return GaussianTables(score, likelihood.normal_wishart)
-    if isinstance(likelihood, BDeuLikelihood):
-        return BDeuTables(score, pools)
+    if (posterior := score.likelihood.normal_wishart) is not None:
+        return GaussianTables(score, posterior)
     return CachedTables(score, pools)
 
 
@@ -80,17 +70,10 @@ class CachedTables:
         keys = [words.tobytes() for words in beside]
         missing = [row for row, key in enumerate(keys) if key not in known]
         if missing:
-            fresh = self.blocks(node, bools_of(beside[missing], len(sets.sizes)))
+            core = self._pools.core[node, :core_size].astype(np.int64)
+            fresh = self._score.local_blocks(node, core, bools_of(beside[missing], len(sets.sizes)))
             if len(known) + len(missing) > self._most_blocks:
                 known = self._blocks[node] = {key: known[key] for key in keys if key in known}
             known.update(zip([keys[row] for row in missing], fresh, strict=True))
         for row, key in enumerate(keys):
             scores[row * num_subsets : (row + 1) * num_subsets] = known[key]
-
-    def blocks(self, node: int, beside: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Scores of all subsets of the core beside each set, bool [m, d] -> [m, 2^c]."""
-        core = self._pools.core[node, : self._pools.core_sizes[node]]
-        subsets = np.zeros((1 << len(core), beside.shape[1]), bool)
-        subsets[:, core] = np.arange(len(subsets))[:, None] >> np.arange(len(core)) & 1
-        parents = (beside[:, None] | subsets).reshape(-1, beside.shape[1])
-        return self._score.local(node, parents).reshape(len(beside), -1)
