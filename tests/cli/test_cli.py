@@ -273,7 +273,7 @@ def test_an_empty_knowledge_file_is_no_knowledge(table: Path, tmp_path: Path) ->
     command = ("fit", table, "--knowledge", "empty.toml", "--out", "run", "--samples", "5", "-q")
     assert gflowdag(*command, folder=tmp_path).returncode == 0
     report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "nothing was known beforehand" in report
+    assert "no prior knowledge was given" in report
     assert "Graphs that the data cannot tell apart" in report
     assert "Here prior knowledge" not in report
 

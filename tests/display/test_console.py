@@ -74,7 +74,7 @@ def test_figures_are_whole_at_every_width_and_columns_left_out_are_named(width, 
     lines = printed(posterior, width, max_rows=3)
     assert max(map(cell_len, lines)) <= width
     start = next(index for index, line in enumerate(lines) if line.startswith("edge"))
-    left_out = " ".join(" ".join(lines).partition("without ")[2].partition(":")[0].split())
+    left_out = " ".join(" ".join(lines).partition("too narrow for ")[2].partition(":")[0].split())
     expected = [column for column in ("probability", "reverse", "absent", "error") if column not in left_out]
     assert lines[start].replace("±", "").split() == ["edge", *expected]
     for line, (_, pair) in zip(lines[start + 1 :], pairs.iterrows(), strict=False):

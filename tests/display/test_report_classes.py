@@ -139,7 +139,7 @@ def test_knowledge_that_rules_out_no_graph_counts_as_none(knowledge, tmp_path):
     (found,) = json.loads(page.json)["classes"]["shown"]
     assert (found["basis"], found["undirected"]) == ("class", [[0, 1], [1, 2]])
     assert "Graphs that the data cannot tell apart" in page.text
-    assert "nothing was known beforehand" in page.text
+    assert "no prior knowledge was given" in page.text
     assert ("It rules out no graph" in page.text) == (knowledge != gd.Knowledge())
 
 
@@ -149,7 +149,7 @@ def test_the_settings_speak_of_knowledge_where_nothing_else_does(tmp_path):
     assert "Here prior knowledge can" in text
     assert "the knowledge that was given holds" in text
     text = read(sampled_once().report(tmp_path / "report.html", config=config, data=table_with(None))).text
-    assert "nothing was known beforehand" in text
+    assert "no prior knowledge was given" in text
 
 
 def test_a_posterior_knows_of_its_interventions_without_the_table(tmp_path):

@@ -111,8 +111,8 @@ def test_panels_without_content_are_absent(tmp_path):
         (Diagnostics("not converged", "", r_hat=1.4), "Do not draw conclusions"),
         (Diagnostics("not converged", "", r_hat=np.inf), "∞"),
         (Diagnostics("not converged", "", effective_samples=90.0), "at least 400 needed"),
-        (Diagnostics(), "Nothing vouches"),
-        (Diagnostics(), "No check of its own"),
+        (Diagnostics(), "These samples were not checked"),
+        (Diagnostics(), "no check of its own"),
         (Diagnostics("unverified", "", r_hat=1.0, ess=0.4), "do not cover the whole"),
     ],
 )
@@ -173,7 +173,7 @@ def test_findings_name_every_strong_connection_once_and_the_surest_first():
         "Surely connected, most likely in this direction: E → F, C → D.",
         "Surely connected, but the data leave the direction open: K – L.",
         "Probably connected (75 to 90 %): J – I, G – H.",
-        "Undecided whether connected at all (25 to 75 %): M – N.",
+        "Undecided whether they are connected (25 to 75 %): M – N.",
     ]
 
 

@@ -92,7 +92,7 @@ def test_figures_stay_whole_at_every_width_and_what_is_missing_is_named(width):
     left_out = words.partition("without ")[2].partition(":")[0].split(", ")
     for name, value in values.items():
         assert (str(value) in row) != (name.replace("_", " ") in left_out)
-    assert ("--json has all" in words) == (width < 100)
+    assert ("--json has all columns" in words) == (width < 100)
     assert max(map(len, stream.getvalue().splitlines())) <= width
 
 

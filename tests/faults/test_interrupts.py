@@ -66,7 +66,7 @@ def test_a_stopped_run_without_a_checkpoint_says_what_is_lost(
     process.send_signal(number)
     _, errors = process.communicate(timeout=100)
     code, what = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "stopped by SIGTERM")}[number]
-    lost = "no checkpoint was written, so its work is lost: the same command begins anew"
+    lost = "no checkpoint was written, so the work is lost: run the same command again"
     assert (process.returncode, errors) == (code, f"gflowdag: {what}; {lost}\n")
     assert runs.read_manifest(folder)["status"] == "stopped"
 

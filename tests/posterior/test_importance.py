@@ -41,4 +41,4 @@ def test_the_evidence_error_covers_the_truth() -> None:
 def test_flat_weights_are_told_in_words():
     diagnostics = importance.importance_diagnostics(importance.importance_summary(np.zeros(100)))
     assert diagnostics.verdict == "trusted"
-    assert "weights without a tail" in diagnostics.explanation
+    assert "no tail of large weights" in diagnostics.explanation

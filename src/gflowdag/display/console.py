@@ -94,7 +94,10 @@ def _print_columns(columns: dict[str, list[str]], console: Console, *, gap: int,
         printed.add_row(*map(Text, row))  # a name is text, never markup
     console.print(printed)
     if left_out:
-        console.print(f"For want of width without {', '.join(left_out)}: {rest} has all.", style="dim")
+        console.print(
+            f"The terminal is too narrow for {', '.join(left_out)}: {rest} has all columns.",
+            style="dim",
+        )
 
 
 def _width(columns: dict[str, list[str]], titles: dict[str, str], gap: int) -> int:

@@ -51,7 +51,7 @@ _GRAPHS_AT_ONCE = 4096  # whose transitive closure is in memory
 def write_posterior(posterior: Posterior, path: str | Path) -> None:
     """Write `posterior` to `path`; see `read_posterior` for the members. Timings are left out."""
     if not all(map(_are_dags, _in_parts(posterior.samples))):
-        raise GFlowDAGError("a posterior is about acyclic graphs, and some of its samples have cycles")
+        raise GFlowDAGError("some samples have cycles: a posterior can hold acyclic graphs only")
     diagnosis = posterior.diagnosis
     stored = DIAGNOSTIC_NAMES - {*TIMINGS, *_ARRAYS, "model_fit"}
     meta = {
@@ -129,7 +129,7 @@ def read_posterior(path: str | Path) -> Posterior:
 def _check_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     names, graphs = arrays["names"], arrays["adjacency"]
     if names.ndim != 1 or names.dtype.kind != "U" or len(set(names.tolist())) < len(names):
-        raise FileFormatError(f"{path}: the names are not texts that all differ")
+        raise FileFormatError(f"{path}: the names are not distinct texts")
     if any(CONTROL_CHARACTER.search(name) for name in names.tolist()):
         raise FileFormatError(f"{path}: a name holds characters that cannot be printed")
     d, n = len(names), len(graphs) if graphs.ndim == 3 else -1
@@ -205,7 +205,7 @@ def _read_table(path: Path, given: Any, names: list[str]) -> TableDescription | 
     except ValueError as error:
         raise FileFormatError(f"{path}: the description of the table is damaged") from error
     if description.names != names:
-        raise FileFormatError(f"{path}: the description of the table names other variables")
+        raise FileFormatError(f"{path}: the description of the table has other variables")
     return description
 
 

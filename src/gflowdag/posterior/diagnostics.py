@@ -58,7 +58,7 @@ class Diagnostics(Mapping[str, Any]):
     """
 
     verdict: Verdict = "unverified"
-    explanation: str = "Nothing vouches for these samples."
+    explanation: str = "These samples were not checked."
     _: KW_ONLY
     notes: tuple[str, ...] = ()
     chosen: str | None = None

@@ -89,10 +89,12 @@ def weights_vouch(ess: float, k: float) -> bool:
 def importance_diagnostics(summary: ImportanceSummary) -> Diagnostics:
     """The diagnostics of an importance-weighted posterior."""
     ess, k = summary.ess, summary.pareto_k
-    tail = "weights without a tail" if np.isneginf(k) else f"Pareto k {k:.2f}"
+    tail = "no tail of large weights" if np.isneginf(k) else f"Pareto k {k:.2f}"
     values = f"effective sample size {ess:.1%}, {tail}"
     if weights_vouch(ess, k):
         explanation = f"The importance weights confirm the weighted estimates ({values})."
         return Diagnostics("trusted", explanation, ess=ess, pareto_k=k)
-    explanation = f"The importance weights vouch for nothing ({values}): train longer or use another method."
+    explanation = (
+        f"The importance weights do not confirm the estimates ({values}): train longer or use another method."
+    )
     return Diagnostics("not converged", explanation, ess=ess, pareto_k=k)

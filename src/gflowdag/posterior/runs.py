@@ -89,7 +89,7 @@ class Run:
             has_work = holds_work(folder)
             if has_work and not resume:
                 raise FolderTakenError(
-                    f"{folder} already holds a run: choose another --out, or go on with it by --resume"
+                    f"{folder} already holds a run: choose another --out, or continue it with --resume"
                 )
             if has_work and (others := _differences(read_config(folder), config, may_differ)):
                 raise GFlowDAGError(
@@ -133,7 +133,7 @@ class Run:
             return f"the answer is in {folder}, and gflowdag report {folder} writes its report"
         if (self.folder / CHECKPOINT).exists():
             return f"what was written stays, and the same command with --resume --out {folder} goes on"
-        return "no checkpoint was written, so its work is lost: the same command begins anew"
+        return "no checkpoint was written, so the work is lost: run the same command again"
 
     def _release(self) -> None:
         if self.claim is not None:
@@ -269,7 +269,7 @@ def differing_settings(
 def _differences(before: dict[str, Any], now: dict[str, Any], may_differ: Collection[str]) -> list[str]:
     """In words, the settings that decide the answer and differ: all but where and how it is shown."""
     return [
-        "the table was another"
+        "the table was a different one"
         if name == "data_sha256"
         else f"{name} was {brief(old)} and is {brief(new)} now"
         for name, old, new in differing_settings(before, now, may_differ)

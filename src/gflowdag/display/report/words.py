@@ -35,7 +35,7 @@ VERDICTS = {
     "unverified": (
         "Unverified",
         "unsure",
-        "No check of its own vouches for this method. Compare it with another before relying on it.",
+        "This method has no check of its own. Compare it with another one before relying on it.",
     ),
 }
 _PARTLY_CHECKED = (
@@ -50,7 +50,7 @@ _OPENINGS = {  # kind of a pair: how its sentence begins, and what stands betwee
     "assumed": ("Surely connected, direction assumed by the score and not learnt", "–"),
     "open": ("Surely connected, but the data leave the direction open", "–"),
     "probable": ("Probably connected (75 to 90 %)", "–"),
-    "undecided": ("Undecided whether connected at all (25 to 75 %)", "–"),
+    "undecided": ("Undecided whether they are connected (25 to 75 %)", "–"),
 }
 _OPENINGS_OF_SAMPLES = {  # the same where nothing vouches for the samples
     "sure": ("In this direction in 90 % or more", "→"),
@@ -94,7 +94,7 @@ def values(posterior: Posterior) -> list[Value]:
         found.append(
             Value("Log evidence", f"{posterior.log_evidence:.4f}{spread}".replace("-", "−"), meaning, None)
         )
-    found.append(Value("Graphs sampled", f"{posterior.num_samples:,}", "draws behind this page", None))
+    found.append(Value("Graphs sampled", f"{posterior.num_samples:,}", "on which this page is based", None))
     if (ess := _number(given.ess)) is not None and not exact:
         meaning, passed = "share of the samples that count as independent", None
         if given.effective_samples is None:  # weights; of chains the number counts, not the share
@@ -112,7 +112,7 @@ def values(posterior: Posterior) -> list[Value]:
         enough = effective >= MINIMAL_EFFECTIVE_SAMPLES
         found.append(Value("Effective samples", f"{effective:,.0f}", meaning, enough))
     if (rate := _number(given.acceptance)) is not None:
-        found.append(Value("Acceptance", f"{rate:.1%}", "proposed moves that the chains made", None))
+        found.append(Value("Acceptance", f"{rate:.1%}", "proposed moves that were accepted", None))
     if (iterations := _number(given.iterations)) is not None:
         found.append(Value("Iterations", f"{iterations:,.0f}", "of training, or steps of each chain", None))
     if (seconds := _number(given.seconds)) is not None:
@@ -147,7 +147,7 @@ def assumptions(orienting: OrientingEvidence, data: Dataset | None) -> str:
         shape = "each variable is drawn from a table given its parents, "
     elif data is not None:
         shape = "relations between levels and numbers are those of the score, as the notes say, "
-    prior = "nothing was known beforehand"
+    prior = "no prior knowledge was given"
     if orienting.knowledge:
         prior = f"the knowledge {'that was given' if orienting.constraints is None else 'listed below'} holds"
     return (

@@ -60,19 +60,19 @@ def check_table(data: Dataset) -> ModelFit:
     notes: list[str] = []
     observational = data if data.intervened is None else data.take(~data.intervened.any(axis=1))
     if data.intervened is not None:
-        notes.append("Before the fit only the rows without interventions were looked at.")
+        notes.append("Before the fit only the rows without interventions are checked.")
     if observational.num_rows < MIN_ROWS:
-        notes.append(f"Shapes, curvature and row order need {MIN_ROWS} rows; there are too few.")
+        notes.append(f"Shapes, curvature and row order were not checked: that needs {MIN_ROWS} rows.")
         return ModelFit(tuple(found), tuple(notes))
     if data.is_continuous:
         several = [name for name in data.names if name not in _of_few_values(data)]
         found += shape_findings(data, {name: [Draw(1.0, _column(observational, name))] for name in several})
         if data.num_rows * data.num_variables**2 > _MOST_CELLS:
-            notes.append("Curvature and unequal variance were left for after the fit: the table is large.")
+            notes.append("The table is large: curvature and unequal variance are checked after the fit only.")
         else:
             found += _pair_findings(observational, several)
     if data.intervened is not None:
-        notes.append("The order of the rows was not looked at: interventions come in blocks.")
+        notes.append("Whether rows depend on each other was not checked: interventions come in blocks.")
     elif sorted_by := sorting_columns(data):
         notes.append(
             f"The rows are sorted by {shown(sorted_by)}, so that their order says nothing: whether they "

@@ -34,16 +34,16 @@ class Wording(NamedTuple):
 SKEWNESS = Wording(
     "skewness",
     "skewness",
-    "the values lean to one side; the model takes them as normal, and that can turn arrows",
+    "the values lean to one side; the model takes them as normal, which can reverse arrows",
 )
 TAILS = Wording(
     "tails",
     "excess kurtosis",
-    "the tails are not normal, and few rows far out can decide an edge",
+    "the tails are not those of a normal distribution, and a few extreme rows can decide an edge",
 )
 OUTLIERS = Wording("outliers", "rows", "a few rows lie too far out for a normal sample of this size")
 CURVATURE = Wording(
-    "curvature", "correlation", "the relation bends, and the model knows straight lines alone"
+    "curvature", "correlation", "the relation is curved, and the model has straight lines only"
 )
 UNEQUAL_VARIANCE = Wording(
     "unequal variance",
@@ -53,29 +53,30 @@ UNEQUAL_VARIANCE = Wording(
 SERIAL = Wording(
     "serial dependence",
     "autocorrelation",
-    "neighbouring rows are alike, so that they count for more than they tell and probabilities are too sure",
+    "neighbouring rows resemble each other; the model takes them as independent, so probabilities are too "
+    "close to 0 and 1",
     "Take rows that are far enough apart, or one for each unit that was measured repeatedly",
 )
 FEW_ROWS = Wording(
     "few rows",
     "rows for a parameter",
-    "there are few rows for what has to be estimated, and the prior decides much of the answer",
+    "there are few rows for each number to be estimated, and the prior decides much of the answer",
 )
 DETERMINISTIC = Wording(
     "deterministic",
     "share of the variance that the others leave",
-    "other columns all but determine it, so that nothing can be said about which of them is its cause",
+    "other columns almost determine it, so nothing can be said about which of them is its cause",
 )
 RARE_LEVELS = Wording(
     "rare levels",
     "rows of the rarest level",
-    "a level that few rows have says next to nothing",
+    "a level with few rows carries little information",
     "Merge rare levels with others before reading the table",
 )
 FEW_VALUES = Wording(
     "few values",
     "different values",
-    "numbers that take a few values are levels, and no normal distribution has any",
+    "the column takes only a few different values, which data from a normal distribution never do",
 )
 
 
