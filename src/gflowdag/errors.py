@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class GFlowDAGError(Exception):
     """Anything that the user can put right; the command line prints it without a traceback."""
@@ -12,7 +14,16 @@ class ModelWarning(UserWarning):
 
 
 class DataError(GFlowDAGError, ValueError):
-    """The table cannot be used as it is."""
+    """The table cannot be used as it is.
+
+    Args:
+        message: for the user.
+        without: columns; leaving them out mends this problem.
+    """
+
+    def __init__(self, message: str, *, without: Sequence[str] = ()):
+        super().__init__(message)
+        self.without = tuple(without)
 
 
 class KnowledgeError(GFlowDAGError, ValueError):

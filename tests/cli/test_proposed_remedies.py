@@ -45,7 +45,7 @@ def test_every_remedy_that_check_prints_can_be_typed(name: str, tmp_path: Path) 
     numbers = [part for column in PLANTED[name] for part in ("--continuous", column)]
     printed = " ".join(run("check", str(tmp_path / "t.csv"), *numbers).split())
     for finding in found:
-        typed = finding.remedy.text()
+        typed = finding.remedy.text("command line")
         assert typed in printed
         run("check", str(tmp_path / "t.csv"), *shlex.split(typed))
 

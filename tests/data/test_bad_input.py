@@ -37,14 +37,13 @@ def _holed() -> pd.DataFrame:
         (
             _holed(),
             {},
-            r"Missing values \(NaN\) in 'beta': 2 \(first in row 5\).*missing='drop', which keeps 48 of 50",
+            r"Missing values \(NaN\) in 'beta': 2 \(first in row 5\).*missing='drop' keeps 48 of 50",
         ),
         (_with(flat=3.0), {}, r"Constant: 'flat'.*drop"),
         (_with(flat=0.1 + 0.2, level="one"), {}, r"Constant: 'flat', 'level'"),
         (TEXT.assign(flat="u"), {}, r"Constant: 'flat'"),
         (_with(twin=GOOD["beta"]), {}, r"Duplicated: 'beta' and 'twin'"),
         (_with(twin=32 - 1.8 * GOOD["beta"]), {}, r"Duplicated: 'beta' and 'twin'"),
-        (TEXT.assign(twin=TEXT["q"].map({"u": "no", "v": "yes"})), {}, r"Duplicated: 'q' and 'twin'"),
         (
             _with(total=GOOD["alpha"] + 2 * GOOD["beta"] - GOOD["delta"]),
             {},
@@ -63,18 +62,18 @@ def _holed() -> pd.DataFrame:
         (pd.DataFrame(), {}, r"no variables"),
         (GOOD.set_axis(["a", "a", "b", "c"], axis=1), {}, r"more than once: 'a'"),
         (GOOD.set_axis(["1", 1, "b", "c"], axis=1), {}, r"more than once: '1'"),
-        (GOOD.set_axis(["a", " ", "b", "c"], axis=1), {}, r'Column 2 has no name.*columns\[1\].*--drop ""'),
+        (GOOD.set_axis(["a", " ", "b", "c"], axis=1), {}, r"Column 2 has no name.*drop=\[''\]"),
         (
             TEXT.assign(key=[f"id{i}" for i in range(50)]),
             {},
-            r"'key' has 50 levels, more than max_levels = 30",
+            r"'key' has 50 levels, more than max_levels=30 allows",
         ),
         (
             TEXT.assign(key=[str(i) for i in range(49)] + ["n/k"]),
             {},
             r"'key' has 50 levels.*row 50 holds 'n/k'",
         ),
-        (GOOD, {"kinds": "discrete"}, r"'alpha' has 50 levels.*'continuous'"),
+        (GOOD, {"kinds": "discrete"}, r"'alpha' has 50 levels.*continuous=\['alpha'\]"),
         (TEXT, {"kinds": "continuous"}, r"'p' is to be continuous, but row 1 holds '[uv]'"),
         (TEXT, {"kinds": {"r": "discrete"}}, r"no variable 'r'"),
         (TEXT, {"kinds": {"p": "ordinal"}}, r"'p' must be 'continuous' or 'discrete'"),
@@ -82,14 +81,18 @@ def _holed() -> pd.DataFrame:
         (_with(z=1j * np.arange(50)), {}, r"Complex data not supported: split column 'z'"),
         (TEXT.assign(odd=[["a"], ["b"]] * 25), {}, r"'odd' are not all of one type"),
         (TEXT.assign(odd=["a", 1] * 25), {}, r"'odd' are not all of one type"),
-        (GOOD, {"transform": "log"}, r"transform='log'.*'alpha' has \d+ values of zero or less"),
+        (GOOD, {"transform": "log"}, r"The logarithm needs.*'alpha' has \d+ values of zero or less"),
         (GOOD, {"transform": "sqrt"}, r"transform must be one of"),
         (GOOD, {"discretize": "kmeans"}, r"discretize must be one of"),
         (GOOD, {"discretize": "quantile", "bins": 1}, r"bins must be at least 2"),
         (GOOD, {"discretize": "quantile", "bins": "3"}, r"bins must be at least 2.*got '3'"),
         (GOOD, {"discretize": "quantile", "bins": 2.5}, r"bins must be at least 2.*got 2.5"),
         (_with(rare=[0.0] * 49 + [1.5]), {"discretize": "quantile", "bins": 2}, None),
-        (_with(rare=[1.5] * 49 + [0.0]), {"discretize": "quantile"}, r"'rare' cannot be cut into 3 bins"),
+        (
+            _with(rare=[1.5] * 48 + [0.0, 1.0]),
+            {"discretize": "quantile"},
+            r"'rare' cannot be cut into 3 bins",
+        ),
         (GOOD, {"missing": "impute"}, r"missing must be one of"),
         (GOOD, {"interventions": "target"}, r"interventions names no column. There is no variable 'target'"),
         (GOOD, {"interventions": ["beta"] * 49}, r"49 entries for 50 rows"),
@@ -113,7 +116,7 @@ def _holed() -> pd.DataFrame:
         (
             TEXT.assign(share=["1,234.5", "0.5"] * 25),
             {},
-            r"'share' .*without ',';.*kinds=\{'share': 'discrete'",
+            r"'share' .*without ',';.*discrete=\['share'\]",
         ),
         (
             TEXT.assign(share=["1 234,5", "n/k", *"0123456789"] * 4 + ["2"] * 2),
@@ -172,8 +175,9 @@ def test_nearly_collinear_columns_and_more_variables_than_rows_are_fine():
 def test_a_few_rows_that_agree_by_chance_are_no_copies():
     few = pd.DataFrame({"a": ["x", "y", "x", "y"], "b": ["v", "u", "v", "u"]})
     assert Dataset.from_frame(few).num_rows == 4
-    with pytest.raises(DataError, match="Duplicated: 'a' and 'b'"):
-        Dataset.from_frame(pd.concat([few, few]))
+    assert not any("same information" in note for note in Dataset.from_frame(few).notes)
+    many = Dataset.from_frame(pd.concat([few, few]))
+    assert any("'a' and 'b' hold the same information" in note for note in many.notes)
 
 
 def test_the_more_columns_the_more_of_them_agree_by_chance():
@@ -182,8 +186,9 @@ def test_the_more_columns_the_more_of_them_agree_by_chance():
     answers[:2] = [[0], [1]]  # none is constant
     for kind in ("discrete", "continuous"):
         assert Dataset.from_array(answers, kinds=kind).num_variables == 40
-        with pytest.raises(DataError, match="Duplicated: 'X1' and 'X2'"):
-            Dataset.from_array(np.repeat(RNG.integers(2, size=(60, 1)), 2, axis=1), kinds=kind)
+    twins = np.repeat(RNG.integers(2, size=(60, 1)), 2, axis=1)
+    with pytest.raises(DataError, match="Duplicated: 'X1' and 'X2'"):
+        Dataset.from_array(twins, kinds="continuous")
     numbers = RNG.normal(size=(6, 40))
     with pytest.raises(DataError, match="Duplicated: 'X1' and 'X41'"):  # measurements agree by no chance
         Dataset.from_array(np.column_stack([numbers, 3 - 2 * numbers[:, 0]]))

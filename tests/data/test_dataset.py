@@ -182,7 +182,7 @@ def test_held_out_rows_with_missing_values_can_be_dropped():
     data = Dataset.from_frame(NUMBERS.head(40))
     later = NUMBERS.tail(20).reset_index(drop=True)
     later.loc[3, "b"] = np.nan
-    with pytest.raises(DataError, match="missing='drop', which keeps 19 of 20 rows"):
+    with pytest.raises(DataError, match="missing='drop' keeps 19 of 20 rows"):
         data.like(later)
     dropped = data.like(later, missing="drop", interventions=["a", "b"] * 10)
     np.testing.assert_array_equal(dropped.values, data.like(later.drop(index=3)).values)

@@ -40,7 +40,7 @@ def test_every_problem_is_found_at_once():
 
 
 def test_the_remedy_that_is_named_leaves_a_table():
-    with pytest.raises(DataError, match="add: --drop patient,visit,centre --missing drop"):
+    with pytest.raises(DataError, match=r"add: drop=\['patient', 'visit', 'centre'\], missing='drop'"):
         checked_dataset(CLINIC)
     rest = CLINIC.drop(columns=["patient", "visit", "centre"])
     assert table_problems(rest, missing="drop").messages == ()
@@ -67,7 +67,7 @@ def test_an_unusable_target_is_told_as_one_and_not_among_the_columns_to_drop():
     with pytest.raises(DataError, match="'flat' is set in 20 rows") as caught:
         checked_dataset(table, interventions="target")
     assert "3 problems" in str(caught.value)
-    assert str(caught.value).endswith("add: --drop site")
+    assert "add:" not in str(caught.value)  # to drop the others would leave a problem
     rows = table[table["target"] != "flat"]
     remedied = checked_dataset(rows, drop=["flat", "site"], interventions="target")
     assert remedied.names == ("a", "b")

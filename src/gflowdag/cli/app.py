@@ -39,6 +39,7 @@ from gflowdag.cli.options import (
 )
 from gflowdag.cli.table_options import reads_table
 from gflowdag.estimators.registry import method_names
+from gflowdag.runtime.place import speaking
 
 if TYPE_CHECKING:
     from gflowdag.data.read_options import ReadOptions
@@ -69,6 +70,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -77,6 +79,7 @@ def common(
 
     Start with: gflowdag check TABLE.csv, then gflowdag fit TABLE.csv
     """
+    context.with_resource(speaking("command line"))
 
 
 @app.command()
@@ -192,13 +195,19 @@ def check(
 ) -> None:
     """Look at a table: kinds, problems, cost of each method."""
     from gflowdag.cli import commands, inspect
+    from gflowdag.errors import DataError
 
-    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge, max_parents))
-    facts = inspect.describe(table)
+    known = commands.load_knowledge(knowledge, max_parents)
+    frame, options = commands.read_table(data, reading)
+    facts = inspect.examine(frame, options, known)
+    files = {"knowledge": knowledge, "max_parents": max_parents}
+    facts["command"] = inspect.command(data, reading, facts, files)
     if json:
-        print_json(facts | {"model_fit": facts["model_fit"].to_dict()})
+        print_json(inspect.plain(facts))
     else:
         inspect.print_description(facts, make_console())
+    if facts["problems"]:
+        raise DataError(facts["refusal"])
 
 
 for about_runs in (run_commands.query, run_commands.diff, run_commands.export, run_commands.report):
@@ -275,9 +284,9 @@ for other in metadata.entry_points(group="gflowdag.commands"):  # the laboratory
 @app.command()
 def doctor(json: JSON = False) -> None:
     """Versions, devices, optional packages and data."""
-    from gflowdag.cli import inspect
+    from gflowdag.cli.machine import examine_machine
 
-    facts = inspect.examine_machine()
+    facts = examine_machine()
     if json:
         print_json(facts)
     else:

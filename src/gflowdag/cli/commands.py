@@ -48,7 +48,13 @@ def load_table(
 
     Arguments as for `Dataset.from_frame`. Columns are given by name, or several names separated by commas.
     """
-    options = read_options(options, changes)
+    frame, options = read_table(source, read_options(options, changes))
+    return checked_dataset(frame, options, knowledge=knowledge)
+
+
+def read_table(source: str, options: ReadOptions | None = None) -> tuple[pd.DataFrame, ReadOptions]:
+    """The cells behind `load_table`, and the options with lists of names taken apart."""
+    options = options or ReadOptions()
     targets = options.interventions
     if _is_named(source):
         if targets is not None:
@@ -70,7 +76,7 @@ def load_table(
     )
     if len(set(options.drop)) == frame.shape[1] > 0:
         raise GFlowDAGError("--drop names every column of the table: leave in the variables to learn about")
-    return checked_dataset(frame, options, knowledge=knowledge)
+    return frame, options
 
 
 def load_knowledge(path: Path | None, max_parents: int | None = None) -> Knowledge | None:

@@ -1,29 +1,123 @@
-"""What `check` finds out about a table and `doctor` about a machine, before anything is computed."""
+"""What `check` finds out about a table, before anything is computed."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import platform
-from pathlib import Path
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gflowdag import __version__
-from gflowdag.data import Dataset
+from gflowdag.data import Dataset, Knowledge
+from gflowdag.data.columns import MAX_LEVELS, infer_kind, plain_name
+from gflowdag.data.read_options import ReadOptions
+from gflowdag.data.refusals import added_options, mended, problem_list, table_problems
 from gflowdag.display.trust import sentences
+from gflowdag.errors import DataError, KnowledgeError, ScoreError
 from gflowdag.posterior.model_fit import ModelFit, check_table
 from gflowdag.runtime.messages import counted
+from gflowdag.runtime.place import option
 
 _MIXED = (
     "Columns of both kinds: name a score that takes them, --score conditional-gaussian (directions between "
     "the kinds are assumed) or --score degenerate-gaussian (levels count as numbers)."
 )
+_UNUSABLE = "cannot be used"  # in place of a kind
 _MAX_COLUMNS = 20  # of the table that `check` lists
+
+
+def examine(
+    frame: pd.DataFrame, options: ReadOptions | None = None, knowledge: Knowledge | None = None
+) -> dict[str, Any]:
+    """What a table holds and what each method would do and cost on it, problems or not.
+
+    Where there are problems, the description is that of the table with the options that mend them
+    (`options`). Where none do, it holds the columns and the costs by what can be guessed of them.
+    """
+    options = options or ReadOptions()
+    try:
+        problems = table_problems(frame, options, knowledge=knowledge).messages
+    except KnowledgeError as error:
+        facts = examine(frame, options)
+        problems = (*facts["problems"], str(error))
+        return facts | {"problems": [*problems], "refusal": "\n".join(problems), "options": None}
+    readable = mended(frame, options, knowledge=knowledge) if problems else options
+    if readable is None:
+        facts = _guessed(frame, options)
+    else:
+        facts = describe(Dataset.from_frame(frame, readable, knowledge=knowledge))
+        out = [name for name in readable.drop if name not in options.drop]
+        facts["columns"] += [{"name": name, "kind": _UNUSABLE} for name in out]
+        facts["columns"] = _with_gaps(facts["columns"], frame)
+    refusal = problem_list(problems, options, readable) if problems else None
+    return {**facts, "problems": list(problems), "refusal": refusal, "options": readable}
+
+
+def _with_gaps(columns: list[dict[str, Any]], frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The columns in the order of the table, with the number of cells that are missing in each."""
+    gaps = {plain_name(name): int(count) for name, count in frame.isna().sum().items()}
+    place = {name: index for index, name in enumerate(gaps)}
+    ordered = sorted(columns, key=lambda column: place[column["name"]])
+    return [column | {"missing": gaps[column["name"]]} for column in ordered]
+
+
+def _guessed(frame: pd.DataFrame, options: ReadOptions) -> dict[str, Any]:
+    """A description without a data set: what the columns seem to be, and what such a table would cost."""
+    kept = frame.drop(columns=[name for name in options.drop if name in frame.columns])
+    columns = [_guessed_column(str(name), kept.iloc[:, place]) for place, name in enumerate(kept)]
+    usable = [column["kind"] for column in columns if column["kind"] != _UNUSABLE]
+    costs = []
+    if usable:
+        from gflowdag.estimators.cost import estimate_costs
+
+        mixed = len(set(usable)) > 1
+        costs = estimate_costs(len(usable), len(frame), discrete="discrete" in usable, mixed=mixed)
+    return {"rows": len(frame), "variables": len(usable), "columns": columns, "notes": [], "methods": costs}
+
+
+def _guessed_column(name: str, cells: Any) -> dict[str, Any]:
+    try:
+        kind = infer_kind(name, cells)
+    except DataError:
+        kind = _UNUSABLE
+    values = cells.nunique()
+    levels = int(values) if kind == "discrete" else None
+    if (values < 2 <= len(cells)) or (kind == "discrete" and values > MAX_LEVELS):
+        kind = _UNUSABLE
+    return {"name": name, "kind": kind, "levels": levels, "missing": int(cells.isna().sum())}
+
+
+def command(
+    source: str, asked: ReadOptions | None, facts: dict[str, Any], files: Mapping[str, Any]
+) -> str | None:
+    """The fit of an examined table as it is typed, with the options that it needs; None where none does it.
+
+    Args:
+        source: of the table.
+        asked: the options of the check.
+        facts: what `examine` found.
+        files: other options of the check.
+    """
+    readable = facts["options"]
+    if readable is None:
+        return None
+    typed = replace(readable, interventions=None if asked is None else asked.interventions)
+    parts = [f"gflowdag fit {shlex.quote(source)}", added_options(ReadOptions(), typed)]
+    parts += [option(name, str(value)) for name, value in files.items() if value is not None]
+    if facts["score"] is not None:
+        parts.append(option("score", facts["score"]))
+    return " ".join(filter(None, parts))
+
+
+def plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """What `examine` found, for a file."""
+    fit = {"model_fit": facts["model_fit"].to_dict()} if "model_fit" in facts else {}
+    return {name: value for name, value in facts.items() if name not in ("options", "refusal")} | fit
 
 
 def describe(data: Dataset) -> dict[str, Any]:
@@ -50,7 +144,19 @@ def describe(data: Dataset) -> dict[str, Any]:
         "model_fit": check_table(data),
         "methods": method_costs(data),
         "chosen": {"method": method, "why": why},
+        "score": _needed_score(data),
     }
+
+
+def _needed_score(data: Dataset) -> str | None:
+    """A score to name, where none is chosen by itself."""
+    from gflowdag.score.registry import unbound_score
+
+    try:
+        unbound_score(data, "auto")
+    except ScoreError:
+        return "conditional-gaussian"
+    return None
 
 
 def method_costs(data: Dataset) -> list[dict[str, Any]]:
@@ -75,21 +181,26 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     for note in facts["notes"]:
         console.print(note, style="dim", markup=False)
     columns = facts["columns"]
-    details = {"levels": "levels", "intervened_rows": "intervened rows"}
+    details = {"levels": "levels", "missing": "missing", "intervened_rows": "intervened rows"}
     _print_rows(columns[:_MAX_COLUMNS], {"name": "column", "kind": "kind", **details}, console)
     if len(columns) > _MAX_COLUMNS:
         console.print(f"… and {len(columns) - _MAX_COLUMNS} more columns", style="dim")
-    _print_model_fit(facts["model_fit"], console)
+    if "model_fit" in facts:
+        _print_model_fit(facts["model_fit"], console)
     titles = {"method": "method", "answer": "answer", "time": "estimated time", "memory": "memory"}
     _print_rows(facts["methods"], titles, console)
-    chosen = facts["chosen"]
     console.print(
         "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
         "a GPU trains faster. --budget sets an end to any of them; the exact posterior is refused "
-        "where it would take longer.\n"
-        f"gflowdag fit takes {chosen['method']}: {chosen['why']}. --method chooses another.",
+        "where it would take longer.",
         style="dim",
     )
+    if "chosen" in facts:
+        chosen = facts["chosen"]
+        why = f"gflowdag fit takes {chosen['method']}: {chosen['why']}. --method chooses another."
+        console.print(why, style="dim", markup=False)
+    if facts.get("command") is not None:
+        console.print(f"\nNext: {facts['command']}", markup=False, soft_wrap=True)
 
 
 def _print_model_fit(fit: ModelFit, console: Console) -> None:
@@ -105,36 +216,11 @@ def _print_model_fit(fit: ModelFit, console: Console) -> None:
 
 def _print_rows(rows: list[dict[str, Any]], titles: dict[str, str], console: Console) -> None:
     """Print the columns of a table that hold anything."""
-    titles = {field: title for field, title in titles.items() if any(row[field] for row in rows)}
+    titles = {field: title for field, title in titles.items() if any(row.get(field) for row in rows)}
     grid = Table(box=None, header_style="bold", pad_edge=False)
     for field, title in titles.items():
         grid.add_column(title, no_wrap=field == "method", overflow="fold")
     for row in rows:
-        grid.add_row(*(escape(str(row[field] or "")) for field in titles))
+        grid.add_row(*(escape(str(row.get(field) or "")) for field in titles))
     console.print()
     console.print(grid)
-
-
-def examine_machine() -> dict[str, str]:
-    """Versions, devices, optional packages and the data folder."""
-    import jax
-
-    extras = {"baselines": "causallearn", "gadget": "sumu", "dask": "distributed", "notebook": "ipywidgets"}
-    found = [
-        f"{extra} {'yes' if importlib.util.find_spec(module) else 'no'}" for extra, module in extras.items()
-    ]
-    folder = os.environ.get("GFLOWDAG_DATA")
-    return {
-        "gflowdag": __version__,
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "devices": ", ".join(_device(device) for device in jax.devices()),
-        "cores": str(os.cpu_count()),
-        "extras": ", ".join(found),
-        "GFLOWDAG_DATA": folder if folder and Path(folder).is_dir() else "not set",
-    }
-
-
-def _device(device: Any) -> str:
-    kind = device.device_kind
-    return device.platform if kind == device.platform else f"{device.platform} ({kind})"

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import shown
+from gflowdag.runtime.place import option
 
 # Residual over standard deviation: what sums in float64 and decimals in a file leave of an exact relation.
 RELATIVE_TOLERANCE = 1e-10
@@ -17,15 +18,10 @@ _BY_CHANCE = 0.05  # expected copies by chance, from which on a copy is no reaso
 LARGEST = 1e60  # in absolute value: scores take squares of sums of squares
 
 
-def check_constant(values: np.ndarray, names: Sequence[str]) -> None:
-    """Refuse columns with one value only; `values` is float64 [n, d]."""
+def constant_columns(values: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Columns with one value only, up to rounding; `values` is float64 [n, d]."""
     constant = np.ptp(values, axis=0) <= 1e-14 * np.abs(values).max(axis=0)
-    if constant.any():
-        found = [names[column] for column in np.flatnonzero(constant).tolist()]
-        raise DataError(
-            f"Constant: {shown(map(repr, found))}. A column with one value says nothing about the graph; "
-            f"drop it: df.drop(columns={found[:6]!r}), or --drop NAMES on the command line."
-        )
+    return [names[column] for column in np.flatnonzero(constant).tolist()]
 
 
 def check_range(values: np.ndarray, names: Sequence[str]) -> None:
@@ -36,22 +32,25 @@ def check_range(values: np.ndarray, names: Sequence[str]) -> None:
         name, size = names[int(bad.argmax())], largest[bad.argmax()]
         raise DataError(
             f"Column {name!r} has values up to {size:.3g}; their range must be between {1 / LARGEST:g} and "
-            f"{LARGEST:g}. Measure it in another unit."
+            f"{LARGEST:g}. Measure it in another unit.",
+            without=[name],
         )
 
 
-def check_copies(values: np.ndarray, names: Sequence[str]) -> None:
-    """Refuse discrete columns that are copies of each other up to labels; `values` holds codes [n, d].
+def discrete_copies(values: np.ndarray, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of discrete columns that are copies of each other up to labels; `values` holds codes [n, d].
 
-    Not where a table of so few rows and so many columns is likely to have some by chance.
+    Not those that a table of so few rows and so many columns is likely to have by chance.
     """
     seen: dict[bytes, str] = {}
+    found: list[tuple[str, str]] = []
     for name, codes in zip(names, values.T, strict=True):
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         in_order_of_appearance = np.argsort(np.argsort(first))[inverse].tobytes()
         if in_order_of_appearance in seen and _chance_copies(codes, len(names)) < _BY_CHANCE:
-            raise _copy_error(seen[in_order_of_appearance], name)
+            found.append((seen[in_order_of_appearance], name))
         seen.setdefault(in_order_of_appearance, name)
+    return found
 
 
 def _chance_copies(values: np.ndarray, num_columns: int) -> float:
@@ -121,13 +120,14 @@ def _check_combinations(deviations: np.ndarray, names: Sequence[str]) -> None:
     sources = [names[int(order[k])] for k in np.flatnonzero(np.abs(weights) > 1e-6)]
     raise DataError(
         f"Collinear: {dependent!r} is an exact linear combination of {shown(map(repr, sources), 12)}. "
-        f"Drop one of these columns, for example df.drop(columns=[{dependent!r}]), or --drop NAMES on the "
-        "command line."
+        f"Drop one of these columns, for example {option('drop', [dependent])}.",
+        without=[dependent],
     )
 
 
 def _copy_error(first: str, second: str) -> DataError:
     return DataError(
-        f"Duplicated: {first!r} and {second!r} hold the same information, up to labels or a linear scale. "
-        f"Drop one of them, for example df.drop(columns=[{second!r}]), or --drop NAMES on the command line."
+        f"Duplicated: {first!r} and {second!r} hold the same information, up to a linear scale. "
+        f"Drop one of them, for example {option('drop', [second])}.",
+        without=[second],
     )

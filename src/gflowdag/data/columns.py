@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown
+from gflowdag.runtime.place import option, typed
 
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
 # As people write numbers and no parser reads them: 1,234.5 · 1 234,5 · 1.234,5 · 1,5 · −3 · 12 %
@@ -25,7 +26,7 @@ _WRITTEN_NUMBER = re.compile(
 Kind = Literal["continuous", "discrete"]
 Cells = Any  # a pandas Series [n]; what its methods return is typed too loosely for a checker to follow
 MAX_LEVELS = 30  # of a discrete column, unless the user allows more: beyond, it is mostly no variable
-MAX_INTEGER_LEVELS = 10  # integers with more values than this are taken as measurements
+MAX_INTEGER_LEVELS = 10  # whole numbers with more values than this are taken as measurements
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,10 @@ class Column:
         cuts = np.unique(cuts[cuts < numbers.max()])
         if not len(cuts):
             raise DataError(
-                f"Column {self.name!r} cannot be cut into {bins} bins: most of its values are equal. "
-                "Use more bins or discretize='interval', or drop the column."
+                f"Column {self.name!r} cannot be cut into {bins} bins: most of its values are equal. Cut "
+                f"it otherwise ({option('discretize', 'interval')}), or drop it: "
+                f"{option('drop', [self.name])}.",
+                without=[self.name],
             )
         ends = [f"{cut:.4g}" for cut in cuts]
         levels = (f"≤ {ends[0]}", *(f"({a}, {b}]" for a, b in pairwise(ends)), f"> {ends[-1]}")
@@ -111,13 +114,15 @@ class Column:
         numbers = _as_floats(cells)
         if (bad := np.isnan(numbers)).any():
             raise DataError(
-                f"Column {self.name!r} is to be continuous, but row {bad.argmax() + 1} holds "
-                f"{cells[bad].iloc[0]!r}. Clean it, or pass kinds={{{self.name!r}: 'discrete'}}."
+                f"Column {self.name!r} is to be continuous, but row {_row(cells, bad)} holds "
+                f"{cells[bad].iloc[0]!r}. Clean it, or take it as levels: {option('discrete', [self.name])}.",
+                without=[self.name],
             )
         if (bad := np.isinf(numbers)).any():
             raise DataError(
                 f"Column {self.name!r} has {counted(bad.sum(), 'infinite value')} (first in row "
-                f"{bad.argmax() + 1}). Remove these rows or replace the values."
+                f"{_row(cells, bad)}). Remove these rows or replace the values.",
+                without=[self.name],
             )
         if self.scores is not None:
             return np.interp(numbers, *self.scores)
@@ -125,9 +130,9 @@ class Column:
             return numbers
         if (bad := numbers <= 0).any():
             raise DataError(
-                f"transform='log' needs positive numbers; column {self.name!r} has "
-                f"{counted(bad.sum(), 'value')} of zero or less (first in row {bad.argmax() + 1}). "
-                "Shift the column, or use no transform."
+                f"The logarithm needs positive numbers; column {self.name!r} has "
+                f"{counted(bad.sum(), 'value')} of zero or less (first in row {_row(cells, bad)}). Shift the "
+                f"column, or take its ranks: {option('transform', {self.name: 'rank'})}."
             )
         return np.log(numbers)
 
@@ -145,11 +150,12 @@ def plain_name(name: Any) -> str:
 
 
 def infer_kind(name: str, cells: Cells) -> Kind:
-    """Float: continuous; text, bool, category: discrete; integers: discrete with at most ten values.
+    """Text, bool, category: discrete, and so are two values, or at most ten that are whole numbers.
 
-    Missing cells say nothing.
+    Other numbers are continuous, and so are those of which no two are equal. How a number is stored does not
+    matter, and missing cells say nothing.
     """
-    cells = cells.dropna()
+    cells = cells.dropna().infer_objects()
     if isinstance(cells.dtype, pd.CategoricalDtype) or types.is_bool_dtype(cells):
         return "discrete"
     if types.is_complex_dtype(cells):
@@ -157,15 +163,30 @@ def infer_kind(name: str, cells: Cells) -> Kind:
     is_time = types.is_datetime64_any_dtype(cells) or types.is_timedelta64_dtype(cells)
     if is_time or _holds_written_dates(cells):
         raise DataError(
-            f"Column {name!r} holds dates or times. Turn it into a number (say, days) or drop it "
-            "(--drop NAMES on the command line)."
+            f"Column {name!r} holds dates or times. Turn it into a number (say, days) or drop it: "
+            f"{option('drop', [name])}.",
+            without=[name],
         )
-    if types.is_integer_dtype(cells):
-        return "discrete" if cells.nunique() <= MAX_INTEGER_LEVELS else "continuous"
     held = types.infer_dtype(cells)
     if held == "string":
         _refuse_written_numbers(name, cells)
-    return "continuous" if types.is_numeric_dtype(cells) or held == "decimal" else "discrete"
+    if types.is_numeric_dtype(cells) or held == "decimal":
+        return "discrete" if _are_levels(_as_floats(cells)) else "continuous"
+    return "discrete"
+
+
+def _are_levels(numbers: np.ndarray) -> bool:
+    """Whether numbers are likely to be levels: two values, or a few that are whole, some more than once."""
+    values = np.unique(numbers)
+    if not np.isfinite(values).all() or len(values) == len(numbers):
+        return False
+    is_whole = bool((values % 1 == 0).all())
+    return len(values) <= 2 or (is_whole and len(values) <= MAX_INTEGER_LEVELS)
+
+
+def _row(cells: Cells, bad: np.ndarray) -> int:
+    """Number of the first bad cell's row in the whole table, from 1; `cells` have the index of its rows."""
+    return int(cells.index[bad.argmax()]) + 1
 
 
 def _holds_written_dates(cells: Cells) -> bool:
@@ -188,12 +209,15 @@ def _refuse_written_numbers(name: str, cells: Cells) -> None:
         without = f", without {signs}" if signs else ""  # the digits of other scripts are no signs
         raise DataError(
             f"Column {name!r} holds numbers as text, such as {odd[0]!r}. Write them like -1234.5{without}; "
-            f"if they are levels, pass kinds={{{name!r}: 'discrete'}} (--discrete NAMES on the command line)."
+            f"if they are levels, say so: {option('discrete', [name])}.",
+            without=[name],
         )
 
 
 def observed_levels(name: str, cells: Cells, max_levels: int) -> tuple[Hashable, ...]:
     """The sorted values of a discrete column; for a Categorical, its declared categories in their order.
+
+    Whole numbers are integers, however they are stored. Missing cells are no level.
 
     Raises:
         DataError: more than `max_levels` values, values of several types, or cells that are no values.
@@ -202,18 +226,26 @@ def observed_levels(name: str, cells: Cells, max_levels: int) -> tuple[Hashable,
         levels = cells.cat.categories.tolist()
     else:
         try:
-            levels = sorted(plain_cells(cells).unique().tolist())
+            levels = sorted(_whole_as_integers(plain_cells(cells.dropna().infer_objects()).unique().tolist()))
         except TypeError as error:
+            remedy = typed(
+                python=f"Make them all text with df[{name!r}].astype(str), or clean", command_line="Clean"
+            )
             raise DataError(
-                f"The cells of column {name!r} are not all of one type. Make them all text with "
-                f"df[{name!r}].astype(str), or clean the column."
+                f"The cells of column {name!r} are not all of one type. {remedy} the column.", without=[name]
             ) from error
     if len(levels) > max_levels:
         raise DataError(
-            f"Column {name!r} has {len(levels)} levels, more than max_levels = {max_levels}. "
-            f"{_remedy_for_many(name, cells)}"
+            f"Column {name!r} has {len(levels)} levels, more than {option('max_levels', max_levels)} allows. "
+            f"{_remedy_for_many(name, cells)}",
+            without=[name],
         )
     return tuple(levels)
+
+
+def _whole_as_integers(levels: list[Any]) -> list[Any]:
+    is_whole = all(isinstance(level, float) and level % 1 == 0 for level in levels)
+    return [int(level) for level in levels] if is_whole else levels
 
 
 def plain_cells(cells: Cells) -> Cells:
@@ -237,14 +269,15 @@ def _as_floats(cells: Cells) -> np.ndarray:
 def _remedy_for_many(name: str, cells: Cells) -> str:
     if types.is_numeric_dtype(cells):
         return (
-            f"Pass kinds={{{name!r}: 'continuous'}}, merge levels, or raise max_levels "
-            "(--continuous NAMES or --max-levels N on the command line)."
+            f"Take it as measurements ({option('continuous', [name])}), merge levels, or raise "
+            f"{option('max_levels')}."
         )
-    is_text = np.isnan(_as_floats(cells))
+    is_text = np.isnan(_as_floats(cells)) & cells.notna().to_numpy()
     if 0 < is_text.mean() < 0.5:
-        row = int(is_text.argmax())
-        return f"Most cells are numbers, but row {row + 1} holds {cells.iloc[row]!r}: clean the column."
+        first = int(is_text.argmax())
+        word = cells.iloc[first]
+        return f"Most cells are numbers, but row {_row(cells, is_text)} holds {word!r}: clean the column."
     return (
-        "Drop it if it is an identifier, a date or free text; otherwise merge levels or raise max_levels "
-        "(--drop NAMES or --max-levels N on the command line)."
+        f"Drop it if it is an identifier, a date or free text ({option('drop', [name])}); otherwise merge "
+        f"levels or raise {option('max_levels')}."
     )

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-from gflowdag.data import table
-from gflowdag.data.checks import check_collinear, check_constant, check_copies, check_range
-from gflowdag.data.columns import Column, Kind, observed_levels
+from gflowdag.data import notes, table
+from gflowdag.data.checks import check_collinear, check_range, constant_columns, discrete_copies
+from gflowdag.data.columns import Column, Kind
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
 from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
@@ -76,20 +76,19 @@ class Dataset:
         names = list(frame.columns)
         if knowledge is not None:
             knowledge.resolve(names)
-        row_numbers = table.notes_on_row_numbers(frame)
-        frame, intervened, notes = table.complete_rows(frame, intervened, options.missing)
-        table.check_rows(len(frame))
+        whole = frame.infer_objects()  # kinds, levels and constant columns are judged on all rows
+        frame, intervened, dropped = table.complete_rows(frame, intervened, options.missing)
+        table.check_rows(len(frame), whole)
 
-        kinds = table.column_kinds(frame, options)
+        kinds = table.column_kinds(whole, options)
+        levels = table.levels_of(kinds, whole, options)
         transforms = table.column_transforms(kinds, options)
         columns = [
-            Column(name, kind, log=transforms.get(name) == "log")
-            if kind == "continuous"
-            else Column(name, kind, levels=observed_levels(name, frame[name], options.max_levels))
+            Column(name, kind, log=transforms.get(name) == "log", levels=levels.get(name))
             for name, kind in kinds.items()
         ]
         encoded = _encoded(columns, frame)
-        check_constant(encoded, names)
+        table.check_not_constant(constant_columns(encoded, names), whole)
         continuous = [index for index, column in enumerate(columns) if column.kind == "continuous"]
         if continuous:
             check_range(encoded[:, continuous], [names[index] for index in continuous])
@@ -110,13 +109,21 @@ class Dataset:
                 for column in columns
             ]
         values = _encoded(columns, frame)
-        for kind, check in (("continuous", check_collinear), ("discrete", check_copies)):
-            if chosen := [index for index, column in enumerate(columns) if column.kind == kind]:
-                check(values[:, chosen], [names[index] for index in chosen])
+        if continuous := [index for index, column in enumerate(columns) if column.kind == "continuous"]:
+            check_collinear(values[:, continuous], [names[index] for index in continuous])
+        discrete = [index for index, column in enumerate(columns) if column.kind == "discrete"]
 
-        notes += table.notes_on_columns(columns) + table.notes_on_interventions(intervened, names)
-        notes += row_numbers
-        return cls(tuple(columns), values, intervened, knowledge, tuple(notes), options.plain())
+        copies = discrete_copies(values[:, discrete], [names[index] for index in discrete])
+        told = (
+            *dropped,
+            *notes.on_columns(columns, options.given_kinds(names)),
+            *notes.on_levels(columns, values),
+            *notes.on_copies(copies),
+            *notes.on_interventions(intervened, names),
+            *notes.on_row_numbers(whole),
+            *notes.on_shape(whole),
+        )
+        return cls(tuple(columns), values, intervened, knowledge, told, options.plain())
 
     @classmethod
     def from_array(cls, array: Any, names: Sequence[str] | None = None, **options: Any) -> Dataset:
@@ -216,10 +223,10 @@ class Dataset:
                 raise DataError(f"The new table has a column too many. {unknown_name(name, self.names)}")
         if intervened is not None:
             intervened = intervened[:, frame.columns.get_indexer(list(self.names))]
-        frame, intervened, notes = table.complete_rows(frame, intervened, missing)
+        frame, intervened, dropped = table.complete_rows(frame, intervened, missing)
         table.check_new_rows(len(frame))
         values = _encoded(self.columns, frame)
-        return replace(self, values=values, intervened=intervened, notes=(*self.notes, *notes))
+        return replace(self, values=values, intervened=intervened, notes=(*self.notes, *dropped))
 
     def concatenate(self, other: Dataset) -> Dataset:
         """These rows and those of `other`, which must have the same columns (see `like`)."""

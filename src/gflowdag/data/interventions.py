@@ -13,6 +13,7 @@ from pandas.api import types
 from gflowdag.data.columns import plain_name
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, unknown_name
+from gflowdag.runtime.place import option
 
 FORMS = (
     "a boolean mask [rows, variables], the name of a column, one name per row (None: observational), "
@@ -120,20 +121,22 @@ def _from_environments(environments: Any, names: Sequence[str], num_rows: int) -
 def _from_numbers(cells: pd.Series, names: Sequence[str], base: int | None) -> np.ndarray:
     if base is None:
         raise DataError(
-            "The interventions are numbers: say which number stands for the first variable. Make the "
-            "table with Dataset.from_frame(…, intervention_base=1) where 1 is the first variable and 0 means "
-            "none (bnlearn's INT), or with intervention_base=0 where 0 is the first variable and −1 or empty "
-            "means none (--intervention-base on the command line)."
+            "The interventions are numbers: say which number stands for the first variable. "
+            f"{option('intervention_base', 1)} where 1 is the first variable and 0 means none (bnlearn's "
+            f"INT), {option('intervention_base', 0)} where 0 is the first variable and −1 or empty is none."
         )
     if not isinstance(base, int | np.integer):
-        raise DataError(f"intervention_base must be a whole number, usually 0 or 1; got {base!r}.")
+        raise DataError(
+            f"{option('intervention_base')} must be a whole number, usually 0 or 1; got {base!r}."
+        )
     numbers = cells.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
     index = np.where(np.isnan(numbers), -1, numbers - base)
     bad = (index != np.floor(index)) | (index < -1) | (index >= len(names))
     if bad.any():
         raise DataError(
             f"Intervention {numbers[bad][0]:g} in row {bad.argmax() + 1} is not a variable. With "
-            f"intervention_base={base} variables are {base} to {base + len(names) - 1}; {base - 1} is none."
+            f"{option('intervention_base', base)} variables are {base} to "
+            f"{base + len(names) - 1}; {base - 1} is none."
         )
     return index[:, None] == np.arange(len(names))
 

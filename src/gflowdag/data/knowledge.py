@@ -182,7 +182,7 @@ class Knowledge:
             parents[:, target] = required[:, target]
             raise KnowledgeError(
                 f"{names[target]!r} has {parents.sum()} required parents, more than max_parents = "
-                f"{self.max_parents}: {_listed(parents, names)}. Raise max_parents or require fewer edges."
+                f"{self.max_parents}: {_listed(parents, names)}. Raise that limit or require fewer edges."
             )
 
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from gflowdag.data.columns import MAX_LEVELS, Kind, plain_name
 from gflowdag.errors import DataError
+from gflowdag.runtime.place import option, typed
 
 Transform = Literal["log", "rank"]
+LISTS = ("continuous", "discrete", "drop")  # options that are lists of columns
 _CHOICES = {"discretize": (None, "quantile", "interval"), "missing": ("error", "drop")}
 
 
@@ -75,10 +77,10 @@ class ReadOptions:
     intervention_base: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("continuous", "discrete", "drop"):
+        for name in LISTS:
             given: Any = getattr(self, name)
             if isinstance(given, str):
-                raise DataError(f"{name} is a list of column names; got the text {given!r}.")
+                raise DataError(f"{option(name)} is a list of column names; got the text {given!r}.")
             object.__setattr__(self, name, tuple(plain_name(column) for column in given))
         for name, known in _CHOICES.items():
             _check_choice(name, getattr(self, name), known)
@@ -88,7 +90,8 @@ class ReadOptions:
         if not isinstance(self.bins, int | np.integer) or self.bins < 2:
             raise DataError(f"bins must be at least 2, a whole number; got {self.bins!r}.")
         if both := [name for name in self.continuous if name in self.discrete]:
-            raise DataError(f"continuous and discrete both name {both[0]!r}: a column has one kind.")
+            two = f"{option('continuous')} and {option('discrete')}"
+            raise DataError(f"{two} both name {both[0]!r}: a column has one kind.")
 
     def given_kinds(self, names: Sequence[str]) -> dict[str, Kind]:
         """The kinds that were said, by column, of the columns that are not dropped."""
@@ -135,10 +138,11 @@ class ReadOptions:
     def from_dict(cls, content: Mapping[str, Any]) -> ReadOptions:
         """The inverse of `to_dict`; what is not there has its default, and other names are left alone."""
         names = [part.name for part in fields(cls)]
-        lists = ("continuous", "discrete", "drop")  # None in run folders of version 0.2
         known: dict[str, Any] = {name: content[name] for name in names if name in content}
         given: dict[str, Any] = {
-            name: value for name, value in known.items() if value is not None or name not in lists
+            name: value
+            for name, value in known.items()
+            if value is not None or name not in LISTS  # version 0.2
         }
         return cls(**given)
 
@@ -153,4 +157,6 @@ def read_options(options: ReadOptions | None, changes: ReadKeywords) -> ReadOpti
 
 def _check_choice(name: str, value: Any, known: Sequence[str | None]) -> None:
     if value not in known:
-        raise DataError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.")
+        plain = [repr(word) for word in known if word is not None]
+        choices = typed(python=", ".join(map(repr, known)), command_line=" or ".join(plain).replace("'", ""))
+        raise DataError(f"{option(name)} must be one of {choices}; got {value!r}.")

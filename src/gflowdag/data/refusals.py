@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, Unpack
 
 import pandas as pd
@@ -12,9 +11,11 @@ import pandas as pd
 from gflowdag.data import table
 from gflowdag.data.dataset import Dataset
 from gflowdag.data.knowledge import Knowledge
-from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
-from gflowdag.errors import DataError
+from gflowdag.data.notes import transposed
+from gflowdag.data.read_options import LISTS, ReadKeywords, ReadOptions, read_options
+from gflowdag.errors import DataError, GFlowDAGError
 from gflowdag.runtime.messages import counted
+from gflowdag.runtime.place import option, typed
 
 _MAX_LINES = 12  # of the problems that one error lists
 
@@ -25,6 +26,7 @@ class Problems(NamedTuple):
     messages: tuple[str, ...]
     unusable: tuple[str, ...]  # columns to drop: they cannot be used as they are, and are no targets
     has_gaps: bool  # rows with missing values
+    half_empty: tuple[str, ...] = ()  # columns to drop: most of their cells are missing
 
 
 def checked_dataset(
@@ -43,17 +45,72 @@ def checked_dataset(
     try:
         return Dataset.from_frame(frame, options, knowledge=knowledge)
     except DataError as error:
-        found = table_problems(frame, options, knowledge=knowledge)
-        if len(found.messages) == 1:
-            raise DataError(found.messages[0]) from error
-        lines = [f"{len(found.messages)} problems", *(f"  - {text}" for text in found.messages[:_MAX_LINES])]
-        if len(found.messages) > _MAX_LINES:
-            lines.append(f"  … and {len(found.messages) - _MAX_LINES} more")
-        remedies = [f"--drop {shlex.quote(','.join(found.unusable))}"] if found.unusable else []
-        remedies += ["--missing drop"] if found.has_gaps else []
-        if remedies:
-            lines.append(f"To leave out what cannot be used, add: {' '.join(remedies)}")
-        raise DataError("\n".join(lines)) from error
+        messages = table_problems(frame, options, knowledge=knowledge).messages
+        readable = mended(frame, options, knowledge=knowledge)
+        raise DataError(problem_list(messages, options, readable)) from error
+
+
+def problem_list(messages: Sequence[str], options: ReadOptions, readable: ReadOptions | None) -> str:
+    """All problems of a table in one text, and the options with which it can be read.
+
+    Args:
+        messages: the problems.
+        options: how the table was to be read.
+        readable: how it can be read, or None.
+    """
+    remedy = "" if readable is None else added_options(options, readable)
+    if len(messages) == 1:
+        needless = not remedy or remedy in messages[0]
+        return messages[0] if needless else f"{messages[0]} What works: {remedy}"
+    lines = [f"{len(messages)} problems", *(f"  - {text}" for text in messages[:_MAX_LINES])]
+    if len(messages) > _MAX_LINES:
+        lines.append(f"  … and {len(messages) - _MAX_LINES} more")
+    if remedy:
+        lines.append(f"To leave out what cannot be used, add: {remedy}")
+    return "\n".join(lines)
+
+
+def added_options(before: ReadOptions, after: ReadOptions) -> str:
+    """The options of `after` that `before` has not, as they are typed."""
+    parts: list[str] = []
+    for part in fields(ReadOptions):
+        old, new = getattr(before, part.name), getattr(after, part.name)
+        if part.name in LISTS:
+            new = [name for name in new if name not in old]
+        elif new is old or new == old:
+            continue
+        if part.name not in LISTS or new:
+            parts.append(option(part.name, new))
+    return typed(python=", ".join(parts), command_line=" ".join(parts))
+
+
+def mended(
+    frame: table.Frame, options: ReadOptions | None = None, *, knowledge: Knowledge | None = None
+) -> ReadOptions | None:
+    """The options with which a table can be read: without what cannot be used of it. None if that is no help.
+
+    Columns of which more than half of the cells are missing go first, then rows with missing values, then
+    columns that are in the way. What is returned was tried.
+    """
+    options = options or ReadOptions()
+    found = table_problems(frame, options, knowledge=knowledge)
+    out = list(found.unusable)
+    if found.has_gaps:
+        options = replace(options, missing="drop")
+        out += [name for name in found.half_empty if name not in out]
+    for _ in range(frame.shape[1] + 1):
+        options = replace(options, drop=(*options.drop, *out))
+        try:
+            Dataset.from_frame(frame, options, knowledge=knowledge)
+        except DataError as error:
+            out = [name for name in error.without if name not in options.drop]
+            if not out:
+                return None
+        except GFlowDAGError:  # the knowledge speaks of a column that cannot be used
+            return None
+        else:
+            return options
+    return None
 
 
 def table_problems(
@@ -79,7 +136,12 @@ def table_problems(
     together = _refusal_of_columns(variables[left], options) if left else None
     messages = [message for message in (gaps, *alone.values(), targets, stuck, together) if message]
     unusable = tuple(name for name in refused if not intervened[name].any())
-    return Problems(tuple(messages) or (first,), unusable, gaps is not None)
+    empty = variables.isna().mean() > 0.5
+    half_empty = tuple(name for name in variables.columns if empty[name] and not intervened[name].any())
+    word = transposed(variables)
+    if word is not None:
+        messages.insert(0, word)
+    return Problems(tuple(messages) or (first,), unusable, gaps is not None, half_empty)
 
 
 def _check_whole(frame: table.Frame, options: ReadOptions) -> None:
@@ -105,8 +167,8 @@ def _refusal_of_column(column: table.Frame, name: str, options: ReadOptions) -> 
     num_values = int(column[name].notna().sum())
     if num_values < 2:
         return (
-            f"Column {name!r} has {counted(num_values, 'value')} in {len(column)} rows. "
-            "Drop it (--drop NAMES on the command line)."
+            f"Column {name!r} has {counted(num_values, 'value')} in {counted(len(column), 'row')}. Drop it: "
+            f"{option('drop', [name])}."
         )
     return _refusal_of_columns(column, options)
 

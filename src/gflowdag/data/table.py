@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api import types
 
-from gflowdag.data.columns import MAX_INTEGER_LEVELS, Column, Kind, infer_kind, plain_name
+from gflowdag.data.columns import Kind, infer_kind, observed_levels, plain_name
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.read_options import ReadOptions, Transform
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted, shown, unknown_name
+from gflowdag.runtime.place import option, typed
 
 Frame = Any  # a pandas DataFrame; what its methods return is typed too loosely for a checker to follow
 
@@ -39,8 +39,7 @@ def named_columns(frame: Frame) -> Frame:
     if "" in names:
         position = names.index("")
         raise DataError(
-            f"Column {position + 1} has no name. Name it, or drop it: "
-            f'df.drop(columns=df.columns[{position}]), or --drop "" on the command line.'
+            f"Column {position + 1} has no name. Name it, or drop it: {option('drop', [''])}.", without=[""]
         )
     if unprintable := next(filter(CONTROL_CHARACTER.search, names), None):
         raise DataError(
@@ -49,8 +48,11 @@ def named_columns(frame: Frame) -> Frame:
         )
     if not names:
         raise DataError(
-            f"The table has no variables: 0 feature(s) (shape={frame.shape}) while a minimum of 1 is "
-            "required."
+            "The table has no variables"
+            + typed(
+                python=f": 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.",
+                command_line=".",
+            )
         )
     return frame.set_axis(names, axis=1).reset_index(drop=True)
 
@@ -64,9 +66,8 @@ def split_interventions(
     if isinstance(interventions, str):
         interventions = plain_name(interventions)
         if interventions not in frame.columns:
-            raise DataError(
-                f"interventions names no column. {unknown_name(interventions, list(frame.columns))}"
-            )
+            found = unknown_name(interventions, list(frame.columns))
+            raise DataError(f"{option('interventions')} names no column. {found}")
         interventions, frame = frame[interventions], frame.drop(columns=interventions)
         if not len(frame.columns):
             raise DataError("The table has no variables besides the column of interventions.")
@@ -91,7 +92,7 @@ def drop_columns(
     """
     frame = frame.set_axis([plain_name(name) for name in frame.columns], axis=1)
     if unknown := [name for name in dropped if name not in frame.columns]:
-        raise DataError(f"drop names no column. {unknown_name(unknown[0], list(frame.columns))}")
+        raise DataError(f"{option('drop')} names no column. {unknown_name(unknown[0], list(frame.columns))}")
     if interventions is None:
         return frame.drop(columns=list(dropped)), None
     if isinstance(interventions, str) and interventions in dropped:
@@ -121,24 +122,73 @@ def check_no_targets(intervened: Frame) -> None:
         )
 
 
-def check_rows(num_rows: int) -> None:
-    """Refuse a table with fewer than two observations."""
-    if num_rows < 2:
+def check_rows(num_rows: int, whole: Frame | None = None) -> None:
+    """Refuse fewer than two observations; `whole` is the table with the rows that have missing values."""
+    if num_rows >= 2:
+        return
+    too_few = _too_few(num_rows)
+    if whole is None or len(whole) < 2:
+        raise DataError(f"{too_few}: give at least 2 observations, better hundreds.")
+    emptiest, gaps = _emptiest_column(whole)
+    raise DataError(
+        f"{too_few} without missing values, of {len(whole)}. Most are missing in {emptiest!r} ({gaps}): "
+        f"leave this column out ({option('drop', [emptiest])}), or fill in the gaps.",
+        without=[emptiest],
+    )
+
+
+def check_not_constant(constant: Sequence[str], whole: Frame) -> None:
+    """Refuse columns that hold one value, or hold one in the rows without missing values.
+
+    Args:
+        constant: columns with one value in the rows that are left.
+        whole: the table with the rows that have missing values.
+    """
+    varied = [name for name in constant if whole[name].nunique() > 1]
+    if flat := [name for name in constant if name not in varied]:
         raise DataError(
-            f"Too few rows (n_samples={num_rows}): give at least 2 observations, better hundreds."
+            f"Constant: {shown(map(repr, flat))}. A column with one value says nothing about the graph; drop "
+            f"it: {option('drop', flat)}.",
+            without=flat,
         )
+    if varied and whole.isna().to_numpy().any():
+        emptiest, gaps = _emptiest_column(whole)
+        raise DataError(
+            f"{shown(map(repr, varied))} varies, but not in the rows without missing values. Most are "
+            f"missing in {emptiest!r} ({gaps} of {counted(len(whole), 'row')}): leave this column out "
+            f"({option('drop', [emptiest])}), or fill in the gaps.",
+            without=[emptiest],
+        )
+    if varied:  # but for rounding
+        raise DataError(
+            f"Constant but for rounding: {shown(map(repr, varied))}. Drop it: {option('drop', varied)}.",
+            without=varied,
+        )
+
+
+def _emptiest_column(whole: Frame) -> tuple[str, int]:
+    """The column with most missing values, and how many."""
+    gaps = whole.isna().sum()
+    return str(gaps.idxmax()), int(gaps.max())
 
 
 def check_new_rows(num_rows: int) -> None:
     """Refuse further observations of a known table where none is left; one is enough."""
     if num_rows == 0:
-        raise DataError("Too few rows (n_samples=0): give at least 1 observation without missing values.")
+        raise DataError(f"{_too_few(0)}: give at least 1 observation without missing values.")
+
+
+def _too_few(num_rows: int) -> str:
+    return typed(python=f"Too few rows (n_samples={num_rows})", command_line=f"Too few rows ({num_rows})")
 
 
 def complete_rows(
     frame: Frame, intervened: np.ndarray | None, missing: str
 ) -> tuple[Frame, np.ndarray | None, list[str]]:
-    """The rows without missing values and a note on the others, or a refusal where `missing` is `"error"`."""
+    """The rows without missing values and a note on the others, or a refusal where `missing` is `"error"`.
+
+    Rows keep the numbers that they have in the whole table.
+    """
     absent = frame.isna().to_numpy()
     if not absent.any():
         return frame.infer_objects(), intervened, []
@@ -150,14 +200,10 @@ def complete_rows(
     )
     if missing == "error":
         raise DataError(
-            f"Missing values (NaN) in {where}. Fill them in, drop the column, or pass missing='drop', which "
-            f"keeps {complete.sum()} of {counted(len(frame), 'row')} (--missing drop on the command line)."
+            f"Missing values (NaN) in {where}. Fill them in, drop the column, or leave out the rows: "
+            f"{option('missing', 'drop')} keeps {complete.sum()} of {counted(len(frame), 'row')}."
         )
-    kept = frame[complete].reset_index(drop=True).infer_objects()
-    for name in frame.columns[absent.any(axis=0)]:  # pandas turns integers with gaps into floats
-        is_whole = types.is_float_dtype(kept[name]) and (kept[name] % 1 == 0).all()
-        if is_whole and kept[name].abs().max() < 2**53:  # beyond, every float is whole
-            kept[name] = kept[name].astype(np.int64)
+    kept = frame[complete].infer_objects()
     note = f"{(~complete).sum()} of {len(frame)} rows were dropped because of missing values in {where}."
     return kept, None if intervened is None else intervened[complete], [note]
 
@@ -168,7 +214,8 @@ def column_kinds(frame: Frame, options: ReadOptions) -> dict[str, Kind]:
     given = options.given_kinds(names)
     for name, kind in given.items():
         if name not in names:
-            raise DataError(f"`kinds` names an unknown column. {unknown_name(name, names)}")
+            which = typed(python="kinds", command_line="--continuous or --discrete")
+            raise DataError(f"{which} names an unknown column. {unknown_name(name, names)}")
         if kind not in ("continuous", "discrete"):
             raise DataError(f"The kind of column {name!r} must be 'continuous' or 'discrete', got {kind!r}.")
     return {name: given[name] if name in given else infer_kind(name, frame[name]) for name in names}
@@ -181,75 +228,20 @@ def column_transforms(kinds: Mapping[str, Kind], options: ReadOptions) -> dict[s
         return {name: transforms for name, kind in kinds.items() if kind == "continuous"}
     for name in transforms:
         if name not in kinds:
-            raise DataError(f"`transform` names an unknown column. {unknown_name(name, list(kinds))}")
+            found = unknown_name(name, list(kinds))
+            raise DataError(f"{option('transform')} names an unknown column. {found}")
         if kinds[name] == "discrete":
             raise DataError(
-                f"`transform` is for continuous columns, and {name!r} is discrete: leave it out, or pass "
-                f"kinds={{{name!r}: 'continuous'}} (--continuous NAMES on the command line)."
+                f"{option('transform')} is for continuous columns, and {name!r} is discrete: leave it out, "
+                f"or take it as measurements: {option('continuous', [name])}."
             )
     return dict(transforms)
 
 
-def notes_on_columns(columns: Sequence[Column]) -> list[str]:
-    """What was made of the columns, in sentences for the user; first the continuous ones."""
-    continuous = [column for column in columns if column.kind == "continuous"]
-    discrete = [column for column in columns if column.kind == "discrete"]
-    notes = []
-    if continuous:
-        how = "standardised (ddof = 1)" if continuous[0].scaling else "not scaled"
-        notes = _notes_on_transforms(continuous)
-        notes.append(f"{_count(continuous)} taken as continuous, {how}: {_names(continuous)}.")
-    if discrete:
-        notes.append(f"{_count(discrete)} taken as discrete: {_names(discrete)}.")
-    if binned := [column for column in discrete if column.cuts is not None]:
-        levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)
-        notes.append(f"{len(binned)} of them were continuous and cut into bins: {levels}.")
-    return notes
-
-
-def _notes_on_transforms(columns: Sequence[Column]) -> list[str]:
-    logged = [column.name for column in columns if column.log]
-    ranked = [column.name for column in columns if column.scores is not None]
-    notes = [f"The logarithm was taken of {shown(logged, 12)}."] if logged else []
-    return notes + (
-        [f"Ranks (normal scores) in place of the values of {shown(ranked, 12)}."] if ranked else []
-    )
-
-
-def _count(columns: Sequence[Column]) -> str:
-    return counted(len(columns), "variable")
-
-
-def _names(columns: Sequence[Column]) -> str:
-    return shown([column.name for column in columns], 12)
-
-
-def notes_on_row_numbers(frame: Frame) -> list[str]:
-    """A warning for each column of whole numbers that merely counts: all different, and without a gap."""
-    counting = [
-        name
-        for name, cells in frame.items()
-        if types.is_integer_dtype(cells)
-        and len(cells) > MAX_INTEGER_LEVELS
-        and cells.is_unique
-        and cells.max() - cells.min() == len(cells) - 1
-    ]
-    return [
-        f"Column {name!r} looks like row numbers, and was taken as a variable: drop it if it is not one "
-        "(--drop NAMES on the command line)."
-        for name in counting
-    ]
-
-
-def notes_on_interventions(intervened: np.ndarray | None, names: Sequence[str]) -> list[str]:
-    """Which variables were set from outside and how often, in sentences for the user."""
-    if intervened is None:
-        return []
-    counts = dict(zip(names, intervened.sum(axis=0).tolist(), strict=True))
-    told = shown([f"{name} in {counted(n, 'row')}" for name, n in counts.items() if n], 12) or "none"
-    observational = int((~intervened.any(axis=1)).sum())
-    verb = "is" if observational == 1 else "are"
-    notes = [f"Interventions: {told}; {counted(observational, 'row')} {verb} observational."]
-    if always := [name for name, count in counts.items() if count == len(intervened)]:
-        notes.append(f"Every row sets {shown(always)}: the data cannot tell what causes it.")
-    return notes
+def levels_of(kinds: Mapping[str, Kind], whole: Frame, options: ReadOptions) -> dict[str, tuple[Any, ...]]:
+    """The levels of each discrete column, those of rows with missing values elsewhere among them."""
+    return {
+        name: observed_levels(name, whole[name], options.max_levels)
+        for name, kind in kinds.items()
+        if kind == "discrete"
+    }

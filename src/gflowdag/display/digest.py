@@ -9,9 +9,9 @@ import pandas as pd
 from gflowdag.display.truncate import truncated_names
 from gflowdag.display.trust import TrustLine, finding_sentences, trust_lines
 from gflowdag.posterior.diagnostics import Diagnostics
-from gflowdag.posterior.model_fit import Language
 from gflowdag.posterior.posterior import ROUNDING, Posterior
 from gflowdag.runtime.messages import counted
+from gflowdag.runtime.place import Language
 
 MAX_ROWS = 20
 _LEAST_PROBABILITY = 0.01

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from gflowdag.posterior.model_fit import Language, ModelFit
+from gflowdag.posterior.model_fit import ModelFit
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted
+from gflowdag.runtime.place import Language
 
 Colour = Literal["good", "bad", "unsure"]
 

@@ -35,6 +35,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.host_calls import host_errors
 from gflowdag.runtime.messages import duration
+from gflowdag.runtime.place import option, typed
 from gflowdag.runtime.precision import double_precision
 from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
@@ -46,10 +47,10 @@ _SHARE_OF_SAMPLING = 0.2  # of a budget is kept for drawing and weighing the sam
 _LEAST_TRAINING = 0.1  # seconds, however little is left
 _REMEDIES = {  # about data and knowledge that a method cannot use
     DISCRETE: "needs continuous columns: make them continuous",
-    MIXED: "needs columns of one kind: cut the continuous ones into bins (discretize='quantile')",
+    MIXED: "needs columns of one kind: cut the continuous ones into bins",
     INTERVENTIONS: "cannot use interventional data: drop the intervened rows",
     KNOWN_EDGES: "cannot use required or forbidden edges, nor tiers: leave them out of the knowledge",
-    MAX_PARENTS: "cannot use max_parents: leave it out of the knowledge",
+    MAX_PARENTS: "cannot limit the number of parents: leave that limit out",
 }
 
 
@@ -118,8 +119,8 @@ class StructureLearner(BaseEstimator):
             warnings.warn(caution, ModelWarning, stacklevel=3)
         if score.likelihood.forbidden_edges is not None and not self.record.uses_known_edges:
             raise ScoreError(
-                f"{type(self).__name__} cannot leave out edges, and {self.score!r} has no likelihood for "
-                "some: use score='degenerate-gaussian', or another method"
+                f"{self._name()} cannot leave out edges, and {self.score!r} has no likelihood for some: use "
+                f"{option('score', 'degenerate-gaussian')}, or another method"
             )
         known = (data.knowledge or Knowledge()).resolve(data.names)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
@@ -150,13 +151,19 @@ class StructureLearner(BaseEstimator):
         tags.input_tags.string = True  # text columns are discrete variables
         return tags
 
+    @classmethod
+    def _name(cls) -> str:
+        """The method as the user calls it."""
+        return typed(python=cls.__name__, command_line=cls.method)
+
     def _check(self, data: Dataset) -> None:
         """Refuse data and knowledge that this method cannot take, before anything is computed."""
-        name, least = type(self).__name__, self.record.least_variables
+        name, least = self._name(), self.record.least_variables
         if data.num_variables < least:
             raise DataError(
-                f"{name} needs {least} variables, got n_features={data.num_variables}: one variable alone "
-                "has one graph, the empty one"
+                f"{name} needs {least} variables, got "
+                + typed(python=f"n_features={data.num_variables}", command_line=f"{data.num_variables}")
+                + ": one variable alone has one graph, the empty one"
             )
         problem = Problem.of(data)
         for what in self.record.unusable(problem):
@@ -223,6 +230,6 @@ def _explained(diagnosis: Diagnostics, budget: float | None) -> str:
 
 
 def _alternatives(problem: Problem) -> str:
-    """The classes of all methods that take a problem."""
-    able = [kind.__name__ for kind in estimator_classes() if kind.record.refusal(problem) is None]
+    """All methods that take a problem."""
+    able = [kind._name() for kind in estimator_classes() if kind.record.refusal(problem) is None]
     return able[0] if len(able) == 1 else "one of " + ", ".join(able)

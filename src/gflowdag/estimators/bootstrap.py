@@ -15,6 +15,7 @@ from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import fraction, positive, whole
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.place import typed
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 from gflowdag.score.registry import unbound_score
@@ -60,9 +61,12 @@ class _Bootstrap(StructureLearner):
         crowded = np.zeros(len(dags), bool) if max_parents is None else (dags.sum(1) > max_parents).any(1)
         if crowded.all():
             raise GFlowDAGError(
-                f"every graph that {self.method} found has more than max_parents = {max_parents} parents: "
-                "raise max_parents, lower alpha (PC), raise penalty (GES), or use OrderMCMC, MC3 or "
-                "ExactPosterior, which keep to it"
+                f"every graph that {self.method} found has more than {max_parents} parents somewhere: "
+                + typed(
+                    python="raise max_parents, lower alpha (PC), raise penalty (GES), or use OrderMCMC, MC3 "
+                    "or ExactPosterior, which keep to it",
+                    command_line="raise --max-parents, or use order-mcmc, mc3 or exact, which keep to it",
+                )
             )
         kept = np.flatnonzero(~crowded)[: self.num_samples]
         return Posterior(

@@ -36,6 +36,7 @@ from gflowdag.gflownet.trainer import Options, train
 from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
+from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, begin_phase, silent
 from gflowdag.score import Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
@@ -203,8 +204,8 @@ class DAGGFlowNet(TrainedLearner):
         if self.recipe is not None:
             if self.preset != "paper":
                 raise GFlowDAGError(
-                    f'a recipe is for the preset "paper", not for "{self.preset}": set preset="paper", or '
-                    "leave the recipe out"
+                    f"a recipe is for the preset 'paper', not for {self.preset!r}: set "
+                    f"{option('preset', 'paper')}, or leave the recipe out"
                 )
             if not isinstance(self.recipe, PaperRecipe):
                 raise GFlowDAGError(
@@ -226,7 +227,7 @@ class DAGGFlowNet(TrainedLearner):
             return self._cloning_learner(score, preset, seed, progress)
         if self.preset == "paper":
             if self.objective not in (None, "detailed"):
-                raise GFlowDAGError("the preset `paper` is trained by detailed balance: leave objective out")
+                raise GFlowDAGError("the preset 'paper' is trained by detailed balance: leave objective out")
             recipe = self.recipe or PaperRecipe()
             return recipe.learner(edge_space(score), batch_size=preset.batch_size)
         objective = self.objective or "trajectory"
@@ -249,7 +250,7 @@ class DAGGFlowNet(TrainedLearner):
     def _cloning_learner(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
         """A learner with the graphs of Markov chains to learn from."""
         if self.objective is not None:
-            raise GFlowDAGError("the preset `chains` maximises a likelihood: leave objective out")
+            raise GFlowDAGError("the preset 'chains' maximises a likelihood: leave objective out")
         begin_phase(progress, "chains")
         chains = order_chains(
             score,

@@ -17,6 +17,7 @@ from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MAXIMAL_ERROR, MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
 from gflowdag.runtime.deadline import Deadline
+from gflowdag.runtime.place import typed
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
@@ -133,11 +134,11 @@ class ParentSetMCMC(StructureLearner):
 
 
 def _explanation(verdict: Verdict, num_chains: int) -> str:
-    advice = (
-        "."
-        if verdict.trusted
-        else ". Give the chains more time: --resume with a larger --budget goes on where they stopped."
+    go_on = typed(
+        python="with the same folder, resume=True and a larger budget they go on where they stopped",
+        command_line="--resume with a larger --budget goes on where they stopped",
     )
+    advice = "." if verdict.trusted else f". Give the chains more time: {go_on}."
     return (
         f"{num_chains} chains from scattered starts: the largest rank-normalised R-hat of any edge or of the "
         f"score is {verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample "

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
 from gflowdag.runtime.memory import total_memory
 from gflowdag.runtime.messages import counted, duration, memory
+from gflowdag.runtime.place import typed
 
 MAX_VARIABLES = 20  # where nobody says otherwise: the last that takes less than a minute
 
@@ -47,8 +48,8 @@ def check_size(d: int, max_variables: int | None = None) -> None:
         )
     if max_variables is not None and d > max_variables:
         raise TooLargeError(
-            f"{cost}beyond the limit of {counted(max_variables, 'variable')}. Use auto or parent-set-mcmc; "
-            f"in Python ExactPosterior(max_variables={d}) does it all the same"
+            f"{cost}beyond the limit of {counted(max_variables, 'variable')}. Use auto or parent-set-mcmc"
+            + typed(python=f"; ExactPosterior(max_variables={d}) does it all the same", command_line="")
         )
 
 

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
+from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score.cell_limit import CellLimit, cell_limit
@@ -82,8 +83,9 @@ class BDeuLikelihood(SetFunctionScore):
                 name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "continuous"
             ]
             raise ScoreError(
-                f"score 'bdeu' needs discrete columns, but {continuous} are continuous: discretise them "
-                "(discretize='quantile'), or use score='bge' where all columns are continuous."
+                f"score 'bdeu' needs discrete columns, but {continuous} are continuous: cut them into bins "
+                f"({option('discretize', 'quantile')}), or use {option('score', 'bge')} where all are "
+                "continuous."
             )
         self.num_variables = data.num_variables
         self.parameters = parameters

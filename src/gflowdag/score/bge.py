@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
+from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.local_score import positive
 from gflowdag.score.normal_wishart import NormalWishart
@@ -61,9 +62,10 @@ class BGeLikelihood(SetFunctionScore):
         if not data.is_continuous:
             discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
             raise ScoreError(
-                f"score 'bge' needs continuous columns, but {discrete} are discrete: use score='bde' with "
-                "discretised data (discretize='quantile'), declare these columns continuous, or name a score "
-                "for both kinds ('conditional-gaussian', 'degenerate-gaussian')."
+                f"score 'bge' needs continuous columns, but {discrete} are discrete: take them as "
+                f"measurements ({option('continuous', discrete)}), use {option('score', 'bdeu')} with bins "
+                f"({option('discretize', 'quantile')}), or name a score for both kinds "
+                "('conditional-gaussian', 'degenerate-gaussian')."
             )
         self.num_variables = data.num_variables
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gflowdag.errors import KnowledgeError, ScoreError
 from gflowdag.runtime.messages import shown
+from gflowdag.runtime.place import option
 from gflowdag.score.base import Score
 from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
@@ -113,8 +114,8 @@ def _fitting_score(data: Dataset) -> str:
         f"{shown(map(repr, discrete))}. Name a score that takes both: 'conditional-gaussian' (a linear "
         "model in every cell of the discrete columns; no discrete column has a continuous parent, so "
         "directions between the kinds are assumed) or 'degenerate-gaussian' (all directions; levels count as "
-        "numbers with Gaussian noise). Or pass discretize='quantile' to cut the continuous columns into bins "
-        "(--score or --discretize on the command line)."
+        f"numbers with Gaussian noise), such as {option('score', 'conditional-gaussian')}. Or cut the "
+        f"continuous columns into bins: {option('discretize', 'quantile')}."
     )
 
 
@@ -129,7 +130,8 @@ def _constraints(
     for source, target in zip(*np.nonzero(known.required & excluded), strict=True):
         raise KnowledgeError(
             f"{data.names[source]} → {data.names[target]} is required, and the score {score!r} has no "
-            "likelihood for this edge. Use score='degenerate-gaussian', or take it out of the knowledge."
+            f"likelihood for this edge. Use {option('score', 'degenerate-gaussian')}, or take it out of the "
+            "knowledge."
         )
     return known._replace(forbidden=known.forbidden | excluded)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +14,7 @@ from gflowdag.data.read_options import Transform
 from gflowdag.data.recoding import recoded
 from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime.messages import shown
+from gflowdag.runtime.place import Language, option, typed
 
 if TYPE_CHECKING:
     from gflowdag.posterior.posterior import Posterior
@@ -31,7 +31,6 @@ Check = Literal[
     "rare levels",
     "few values",
 ]
-Language = Literal["command line", "python"]
 _NAMED = 6  # columns that a sentence lists
 
 
@@ -55,9 +54,20 @@ class Remedy:
     max_parents: int | None = None
     every: int = 1
 
-    def text(self, language: Language = "command line") -> str:
-        """The remedy as it is typed."""
-        return self._options() if language == "command line" else self._arguments()
+    def text(self, to: Language | None = None) -> str:
+        """The remedy as it is typed, in the language of the place where the user is unless one is given."""
+        if self.every > 1:
+            shell = f"awk 'NR % {self.every} == 1' TABLE.csv > THINNED.csv"
+            return typed(python=f"df.iloc[::{self.every}]", command_line=shell, to=to)
+        chosen: dict[str, Any] = {
+            "transform": self._transforms,
+            "drop": list(self.drop),
+            "discrete": list(self.discrete),
+            "discretize": self.discretize,
+        }
+        parts = [option(name, value, to=to) for name, value in chosen.items() if value]
+        parts += [] if self.max_parents is None else [option("max_parents", self.max_parents, to=to)]
+        return typed(python=", ".join(parts), command_line=" ".join(parts), to=to)
 
     def apply(self, data: Dataset) -> Dataset:
         """The data set as it would be with the remedy.
@@ -84,29 +94,6 @@ class Remedy:
         if not isinstance(self.transform, str):
             return [name for name, _ in self.transform]
         return [column.name for column in data.columns if column.kind == "continuous"]
-
-    def _options(self) -> str:
-        if self.every > 1:
-            return f"awk 'NR % {self.every} == 1' TABLE.csv > THINNED.csv"
-        how = self._transforms
-        each = [how] if isinstance(how, str) else [f"{name}={of_one}" for name, of_one in how.items()]
-        parts = [f"--transform {shlex.quote(entry)}" for entry in each]
-        parts += [f"--drop {shlex.quote(','.join(self.drop))}"] if self.drop else []
-        parts += [f"--discrete {shlex.quote(','.join(self.discrete))}"] if self.discrete else []
-        parts += [f"--discretize {self.discretize}"] if self.discretize else []
-        parts += [f"--max-parents {self.max_parents}"] if self.max_parents is not None else []
-        return " ".join(parts)
-
-    def _arguments(self) -> str:
-        if self.every > 1:
-            return f"df.iloc[::{self.every}]"
-        parts = [f"transform={self._transforms!r}"] if self.transform else []
-        parts += [f"drop={list(self.drop)!r}"] if self.drop else []
-        parts += [f"discrete={list(self.discrete)!r}"] if self.discrete else []
-        parts += [f"discretize={self.discretize!r}"] if self.discretize else []
-        if self.max_parents is not None:
-            parts.append(f"knowledge=gd.Knowledge(max_parents={self.max_parents})")
-        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -160,7 +147,7 @@ class Finding:
     change: Change | None = None
     tried: str = "not tried"
 
-    def sentence(self, language: Language = "command line") -> str:
+    def sentence(self, language: Language | None = None) -> str:
         """Everything in a line or two, for the place where the user is."""
         return " ".join(filter(None, (self.what, self.mending(language))))
 
@@ -170,7 +157,7 @@ class Finding:
         worst = f"{self.statistic} {self.values[0]:.3g}" + (" at worst" if len(self.columns) > 1 else "")
         return f"{self.check.capitalize()} in {shown(self.columns, _NAMED)} ({worst}): {self.problem}."
 
-    def mending(self, language: Language) -> str:
+    def mending(self, language: Language | None = None) -> str:
         """What to do about it, and what that changes."""
         remedy = "" if self.remedy is None else f"Remedy: {self.remedy.text(language)}."
         advice = f"{self.advice}." if self.advice else ""

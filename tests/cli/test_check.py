@@ -1,0 +1,139 @@
+"""`check` shows columns and costs whatever is wrong, and ends in a command that works."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from gflowdag.cli.app import app
+from gflowdag.data import Dataset
+from gflowdag.errors import DataError
+
+RNG = np.random.default_rng(0)
+ROWS = 60
+NUMBERS = pd.DataFrame(RNG.normal(size=(ROWS, 3)), columns=["a", "b", "c"])
+AGE = np.where(np.arange(ROWS) % 7 == 0, np.nan, RNG.normal(size=ROWS))
+UNREADY = {
+    "gaps": NUMBERS.assign(age=AGE),
+    "half-empty": NUMBERS.assign(age=AGE, dose=np.where(np.arange(ROWS) < 50, np.nan, NUMBERS["a"] ** 2)),
+    "constant without gaps": NUMBERS.assign(
+        arm=["u"] * 30 + ["v"] * 30, late=np.where(np.arange(ROWS) < 29, 1.0 * np.arange(ROWS), np.nan)
+    ),
+    "dates": NUMBERS.assign(day=[f"2021-03-{row % 28 + 1:02d}" for row in range(ROWS)]),
+    "identifiers": NUMBERS.assign(patient=[f"P{row}" for row in range(ROWS)]),
+    "constant": NUMBERS.assign(flat=1.0, site="Wien"),
+    "copies": NUMBERS.assign(twin=3 - 2 * NUMBERS["a"], total=NUMBERS["b"] + NUMBERS["c"]),
+    "mixed": NUMBERS.assign(arm=RNG.choice(["u", "v", "w"], ROWS), sex=RNG.choice([1.0, 2.0], ROWS)),
+    "no name": NUMBERS.assign(note=["x"] * ROWS).rename(columns={"note": ""}),
+    "everything": NUMBERS.assign(
+        age=AGE, id=[f"P{row}" for row in range(ROWS)], day="2021-03-01", flat=1, sex=[1, 2] * 30
+    ),
+}
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize("name", UNREADY)
+def test_the_proposed_command_works(name: str, tmp_path: Path) -> None:
+    table = tmp_path / "t able.csv"
+    UNREADY[name].to_csv(table, index=False)
+    answer = call("check", str(table))
+    (proposed,) = [line for line in answer.output.splitlines() if line.startswith("Next: ")]
+    words = shlex.split(proposed.removeprefix("Next: gflowdag "))
+    fitted = call(*words, "--samples", "10", "--method", "exact", "-q", "--out", str(tmp_path / "run"))
+    assert fitted.exit_code == 0, fitted.exception
+
+
+def test_columns_and_costs_are_shown_beside_problems(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    UNREADY["everything"].to_csv(table, index=False)
+    answer = call("check", str(table))
+    assert isinstance(answer.exception, DataError)
+    assert "5 problems" in str(answer.exception) or "4 problems" in str(answer.exception)
+    for word in ("cannot be used", "parent-set-mcmc", "estimated time", "missing"):
+        assert word in answer.output
+    stored = json.loads(call("check", str(table), "--json").output)
+    assert [column["name"] for column in stored["columns"]] == list(UNREADY["everything"])
+    assert stored["columns"][3]["missing"] == 9
+    assert stored["methods"]
+    assert stored["problems"]
+    assert stored["command"].startswith("gflowdag fit ")
+
+
+def test_columns_and_costs_are_shown_where_nothing_helps(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    NUMBERS.head(1).assign(day="2021-03-01").to_csv(table, index=False)
+    answer = call("check", str(table))
+    assert "Too few rows" in str(answer.exception)
+    assert "parent-set-mcmc" in answer.output
+    assert "Next:" not in answer.output
+
+
+def test_knowledge_of_another_table_does_not_hide_the_columns(tmp_path: Path) -> None:
+    NUMBERS.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "k.toml").write_text('forbidden = [["a", "nobody"]]')
+    answer = call("check", str(tmp_path / "t.csv"), "--knowledge", str(tmp_path / "k.toml"))
+    assert "nobody" in str(answer.exception)
+    assert "continuous" in answer.output
+    assert "Next:" not in answer.output
+
+
+def test_a_column_that_varies_is_not_called_constant() -> None:
+    with pytest.raises(DataError, match=r"'arm' varies, .*missing in 'late' \(31 of 60 rows\)"):
+        Dataset.from_frame(UNREADY["constant without gaps"], missing="drop")
+
+
+def test_levels_and_kinds_are_those_of_the_whole_table() -> None:
+    gaps = np.where(np.arange(ROWS) < 20, np.nan, RNG.normal(size=ROWS))
+    frame = pd.DataFrame(
+        {"arm": ["w"] * 20 + ["u", "v"] * 20, "stage": [*range(20)] + [1, 2] * 20, "x": gaps}
+    )
+    data = Dataset.from_frame(frame, missing="drop")
+    assert data.levels[0] == ("u", "v", "w")
+    assert data.kinds[1] == "continuous"  # two values are left of twenty
+    assert any("No row has the level 'w' of 'arm'" in note for note in data.notes)
+
+
+def test_a_table_that_lies_on_its_side_is_told_so(tmp_path: Path) -> None:
+    side = NUMBERS.T.reset_index(names="gene")
+    assert any("transpose the table (df.T)" in note for note in Dataset.from_frame(side).notes)
+    side.assign(broken="x").to_csv(tmp_path / "t.csv", index=False)
+    answer = call("check", str(tmp_path / "t.csv"))
+    assert "'gene' seems to name variables" in str(answer.exception)
+    assert "swap rows and columns in the file" in str(answer.exception)
+    assert not any("transpose" in note for note in Dataset.from_frame(NUMBERS).notes)
+
+
+@pytest.mark.parametrize(
+    "cells", [[1, 2] * 30, [1.0, 2.0] * 30, [0.25, 0.75] * 30, [1, 2, 7] * 20, [1.0, 2.0, 7.0] * 20]
+)
+def test_few_values_are_levels_however_they_are_stored(cells: list[float]) -> None:
+    data = Dataset.from_frame(pd.DataFrame({"v": cells, "w": RNG.choice(["x", "y"], 60)}))
+    assert data.is_discrete
+    assert data.levels[0] == tuple(sorted(set(cells)))
+    assert any("v hold numbers" in note and "continuous=['v']" in note for note in data.notes)
+    assert Dataset.from_frame(pd.DataFrame({"v": cells}), continuous=["v"]).is_continuous
+
+
+def test_integers_and_floats_of_the_same_values_are_the_same_table() -> None:
+    whole = pd.DataFrame({"v": [1, 2, 7] * 20})
+    assert Dataset.from_frame(whole).sha256 == Dataset.from_frame(whole.astype(float)).sha256
+
+
+def test_copies_of_levels_are_a_note_and_no_refusal(tmp_path: Path) -> None:
+    words = pd.DataFrame({"a": RNG.choice(["x", "y"], 60), "b": RNG.choice(["x", "y"], 60)})
+    words["twin"] = words["a"].map({"x": "no", "y": "yes"})
+    words.to_csv(tmp_path / "t.csv", index=False)
+    fitted = call("fit", str(tmp_path / "t.csv"), "--out", str(tmp_path / "run"))
+    assert fitted.exit_code == 0, fitted.exception
+    assert "'a' and 'twin' hold the same information" in " ".join(fitted.output.split())
+    assert "--drop twin" in fitted.output
