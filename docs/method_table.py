@@ -31,7 +31,7 @@ def method_table() -> str:
     ]
     return "\n".join(
         [
-            *_rows(("method", "in Python", "what it is", "use it when"), choice),
+            *_rows(("method", "in Python", "what it is", "use it for"), choice),
             "",
             *_rows(
                 ("method", "answers", "checks itself by", "beside score and prior it assumes", "refuses"),

@@ -282,7 +282,7 @@ def test_a_run_that_is_not_there_is_begun_and_not_in_silence(table: Path, tmp_pa
     command = ("fit", table, "--out", tmp_path / "new", "--samples", "5", "--resume")
     begun = gflowdag(*command)
     assert begun.returncode == 0
-    assert "it starts anew" in begun.stderr
+    assert "a new one starts" in begun.stderr
     assert not gflowdag(*command).stderr
 
 
@@ -332,9 +332,9 @@ def test_hyper_parameters_of_the_score_are_options_and_foreign_ones_are_refused(
     assert configured_score(config | {"score": "bge", "alpha_mu": 2.0, "alpha_w": 20.0}) == BGe(
         alpha_mu=2, alpha_w=20
     )
-    with pytest.raises(GFlowDAGError, match="--alpha-w is no option of the score bde, which has --ess"):
+    with pytest.raises(GFlowDAGError, match="--alpha-w is not an option of the score bde, which has --ess"):
         configured_score(config | {"score": "bde", "alpha_w": 20.0})
-    with pytest.raises(GFlowDAGError, match="--ess is no option of the score bge"):
+    with pytest.raises(GFlowDAGError, match="--ess is not an option of the score bge"):
         configured_score(config | {"alpha_mu": 2.0, "ess": 10.0})
 
 

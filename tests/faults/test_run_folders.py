@@ -163,7 +163,7 @@ def test_a_full_standard_output_is_one_line(command: str, table: Path, tmp_path:
 
 
 def test_a_refused_run_leaves_its_name_free_and_the_last_is_resumed(tmp_path: Path) -> None:
-    with pytest.raises(GFlowDAGError, match=r"no run in .*table-auto to go on with"):
+    with pytest.raises(GFlowDAGError, match=r"no run in .*table-auto to continue"):
         runs.last_run(tmp_path, "table-auto")
     with pytest.raises(ValueError), runs.Run.start_new(tmp_path, "table-auto", {}):  # noqa: PT011
         raise ValueError("this score is not for discrete data")

@@ -45,7 +45,7 @@ def test_edges_that_no_chain_changes_say_nothing_against_chains_that_move() -> N
 def test_fewer_than_four_chains_are_never_trusted() -> None:
     diagnostics, _ = chain_verdict(*moving(3, 2000))
     assert diagnostics.verdict == "not converged"
-    assert "3 chains cannot show that chains agree" in diagnostics.explanation
+    assert "3 chains cannot show whether chains agree" in diagnostics.explanation
 
 
 def test_chains_of_structure_mcmc_start_at_scattered_graphs(monkeypatch) -> None:

@@ -127,7 +127,7 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the run in --out, or with the last of that name in runs."),
+        typer.Option("--resume", help="Continue the run in --out, or the last run of that name in runs."),
     ] = False,
     devices: Devices = None,
     coordinator: Coordinator = None,
@@ -170,7 +170,7 @@ def fit(
         "command": _command(),
     }
     if resume and out is not None and leads and not quiet and not runs.holds_work(out):
-        _complain(f"there is no run in {out} to go on with yet: it starts anew")
+        _complain(f"there is no run in {out} to continue: a new one starts")
     posterior, run = commands.run_fit(config, out=out, resume=resume, verbose=leads and not (quiet or json))
     if not leads:
         return
@@ -220,13 +220,15 @@ def compare(
     data: Table,
     methods: Annotated[
         str | None,
-        typer.Option(help="Method names separated by commas (default: what fit takes, and mc3)."),
+        typer.Option(
+            help="Method names separated by commas (default: the method that fit would choose, and mc3)."
+        ),
     ] = None,
     truth: Truth = None,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     max_parents: MaxParents = None,
-    samples: Annotated[int, typer.Option(min=1, help="Number of graphs of each method.")] = 1000,
+    samples: Annotated[int, typer.Option(min=1, help="Number of graphs that each method returns.")] = 1000,
     seed: Seed = 0,
     report: Annotated[
         Path | None, typer.Option(help="HTML file to write (default: runs/NAME-compare.html).")
@@ -325,8 +327,8 @@ def main() -> None:
             interrupts.end_at_once(143 if terminated else 130)
         if isinstance(end, OSError) and end.errno in _UNWRITABLE and _is_raised_by("numba", end):
             _fail(
-                f"cannot keep compiled code: {end.strerror}. Make room, or have the variable "
-                "NUMBA_CACHE_DIR name a folder with space",
+                f"cannot store compiled code: {end.strerror}. Free some space, or set the variable "
+                "NUMBA_CACHE_DIR to a folder that has some",
                 2,
             )
         if isinstance(end, OSError) and end.filename is None and end.errno in _UNWRITABLE:

@@ -58,7 +58,7 @@ def read_table(source: str, options: ReadOptions | None = None) -> tuple[pd.Data
     targets = options.interventions
     if _is_named(source):
         if targets is not None:
-            raise GFlowDAGError(f"--interventions is for your own tables; {source} brings its own")
+            raise GFlowDAGError(f"{source} has interventions of its own: leave out --interventions")
         loaded = load_dataset(source)
         frame, targets = loaded.frame, loaded.interventions
     else:
@@ -66,7 +66,7 @@ def read_table(source: str, options: ReadOptions | None = None) -> tuple[pd.Data
             raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {meant}?")
         frame = read_csv(source)
     if options.intervention_base is not None and targets is None:
-        raise GFlowDAGError("--intervention-base numbers the targets of --interventions COLUMN: name it too")
+        raise GFlowDAGError("--intervention-base needs --interventions COLUMN, whose targets it numbers")
     options = replace(
         options,
         interventions=targets,
@@ -157,7 +157,7 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     if foreign := [name for name in hyper if name not in of_score[score]]:
         option = f"--{foreign[0].replace('_', '-')}"
         raise GFlowDAGError(
-            f"{option} is no option of the score {score}, which has "
+            f"{option} is not an option of the score {score}, which has "
             f"{', '.join('--' + name.replace('_', '-') for name in of_score[score])}."
         )
     return named_score(score, **hyper)
@@ -232,7 +232,9 @@ def join_processes(coordinator: str | None, processes: int | None, process_id: i
     from gflowdag.runtime.processes import connect, is_leader
 
     if coordinator is None:
-        raise GFlowDAGError("--processes and --process-id need the --coordinator that they meet at")
+        raise GFlowDAGError(
+            "--processes and --process-id need --coordinator, the address at which the processes meet"
+        )
     connect(coordinator, processes, process_id)
     return is_leader()
 

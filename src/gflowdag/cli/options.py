@@ -30,12 +30,13 @@ class ScoreName(StrEnum):
     degenerate_gaussian = "degenerate-gaussian"
 
 
-AlphaMu = Annotated[float | None, typer.Option(help="BGe: strength of the prior mean, in rows (1).")]
+AlphaMu = Annotated[float | None, typer.Option(help="BGe: strength of the prior mean, in rows (default: 1).")]
 AlphaW = Annotated[
-    float | None, typer.Option(help="BGe: degrees of freedom of the Wishart prior (variables + 2).")
+    float | None, typer.Option(help="BGe: degrees of freedom of the Wishart prior (default: variables + 2).")
 ]
 EquivalentSampleSize = Annotated[
-    float | None, typer.Option("--ess", help="BDeu: equivalent sample size (1, 4 and 16, averaged).")
+    float | None,
+    typer.Option("--ess", help="BDeu: equivalent sample size (default: averaged over 1, 4, 16)."),
 ]
 
 
@@ -84,13 +85,14 @@ Interventions = Annotated[
     typer.Option(help="Column that names the variable set from outside in each row (empty: none)."),
 ]
 InterventionBase = Annotated[
-    int | None, typer.Option(help="The interventions column holds numbers counted from this base.")
+    int | None,
+    typer.Option(help="Number of the first variable, where the interventions column holds numbers."),
 ]
 KnowledgeFile = Annotated[
-    Path | None, typer.Option(help="TOML file: required, forbidden, tiers, max_parents.")
+    Path | None, typer.Option(help="TOML file with prior knowledge: required, forbidden, tiers, max_parents.")
 ]
 RecipeFile = Annotated[
-    Path | None, typer.Option(help="TOML file: constants of the preset paper, such as batch_size.")
+    Path | None, typer.Option(help="TOML file with constants of the preset paper, such as batch_size.")
 ]
 MaxParents = Annotated[int | None, typer.Option(min=0, help="The largest number of parents of a variable.")]
 Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]
@@ -106,24 +108,29 @@ Devices = Annotated[
 Coordinator = Annotated[
     str | None,
     typer.Option(
-        help="HOST:PORT of process 0, or auto (Slurm): train in several processes.", metavar="ADDRESS"
+        help="Train in several processes: HOST:PORT of process 0, or auto (Slurm).", metavar="ADDRESS"
     ),
 ]
-Processes = Annotated[int | None, typer.Option(min=1, help="Number of these processes.")]
-ProcessId = Annotated[int | None, typer.Option(min=0, help="Which of them this is, from 0.")]
+Processes = Annotated[int | None, typer.Option(min=1, help="Number of processes, with --coordinator.")]
+ProcessId = Annotated[int | None, typer.Option(min=0, help="Number of this process, counted from 0.")]
 Deterministic = Annotated[
-    bool, typer.Option("--deterministic", help="The same bytes at every run on a GPU, at some cost.")
+    bool, typer.Option("--deterministic", help="The same bytes in every run on a GPU; it may be slower.")
 ]
 Drop = Annotated[
     list[str] | None, typer.Option(help="Columns to leave out, separated by commas.", metavar="NAMES")
 ]
-Continuous = Annotated[list[str] | None, typer.Option(help="Columns that are continuous.", metavar="NAMES")]
-Discrete = Annotated[list[str] | None, typer.Option(help="Columns that are discrete.", metavar="NAMES")]
+Continuous = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to take as continuous, separated by commas.", metavar="NAMES"),
+]
+Discrete = Annotated[
+    list[str] | None, typer.Option(help="Columns to take as discrete, separated by commas.", metavar="NAMES")
+]
 
 Transforms = Annotated[
     list[str] | None,
     typer.Option(
-        help="log, or rank (normal scores): of all continuous columns; COLUMN=log: of one.",
+        help="Transform continuous columns: log, or rank (normal scores); COLUMN=log for one.",
         metavar="[COLUMN=]log|rank",
     ),
 ]

@@ -104,7 +104,7 @@ def _format_of(to: Path | None) -> Format:
     ending = "" if to is None else to.suffix.lstrip(".").lower()
     if ending and ending not in Format.__members__:
         known = ", ".join(f".{name}" for name in Format)
-        raise GFlowDAGError(f"{to} does not say its format: end it in one of {known}, or name it by --format")
+        raise GFlowDAGError(f"{to} has no ending that names a format: use one of {known}, or --format")
     return Format(ending or "csv")
 
 

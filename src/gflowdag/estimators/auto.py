@@ -23,17 +23,12 @@ class AutoPosterior(StructureLearner):
     One method answers, and the diagnostics say which and why (`chosen`).
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
-        knowledge: required and forbidden edges, tiers, maximum number of parents.
-        standardize: scale continuous columns to mean 0 and standard deviation 1.
-        num_samples: number of graphs to return.
-        random_state: seed; the same seed gives the same samples.
-        verbose: show progress.
         budget: seconds that `fit` may take.
         iterations: sweeps of each chain at most, where chains answer.
         folder: where the state of chains is kept.
-        resume: go on with the chains in `folder`.
+        resume: continue the chains in `folder`.
+
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(
@@ -42,7 +37,7 @@ class AutoPosterior(StructureLearner):
         answer="of the method chosen",
         gives="the answer of the method that it chooses",
         checked_by="what checks that method",
-        use_when="you want the best answer within reach",
+        use_when="the best answer within reach",
         least_variables=1,
         delegates=True,
         continues=True,
@@ -56,7 +51,7 @@ class AutoPosterior(StructureLearner):
         data = self._data
         name, why = automatic_choice(Problem.of(data), data.num_rows, self.budget)
         if self.resume and self.folder is not None and (Path(self.folder) / CHECKPOINT).exists():
-            name, why = "parent-set-mcmc", "there are chains to go on with"
+            name, why = "parent-set-mcmc", "the folder holds chains to continue"
         chosen = estimator_class(name)
         known = set(chosen._get_param_names())
         method = chosen(**{name: value for name, value in self.get_params().items() if name in known})

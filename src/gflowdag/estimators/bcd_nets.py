@@ -41,7 +41,7 @@ class BCDNets(StructureLearner):
         degree: expected number of edges per node, sets the scale of the horseshoe prior.
         threshold: smallest absolute weight that counts as an edge.
 
-    The other parameters are those of every estimator, see `StructureLearner`.
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(

@@ -81,7 +81,9 @@ class _Bootstrap(StructureLearner):
 
     def _account(self, found: bootstrap.Resampled, num_forced: int, num_crowded: int) -> Diagnostics:
         searched = len(found.graphs) + len(found.failures)
-        sentences = ["The bootstrap measures how stable the search is under resampling; it is no posterior"]
+        sentences = [
+            "The bootstrap measures how stable the search is under resampling; it is not a posterior"
+        ]
         sentences[0] += "." if self._uses_score() else ", and uses neither the score nor the structure prior."
         if found.failures:
             sentences.append(

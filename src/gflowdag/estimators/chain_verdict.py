@@ -65,13 +65,13 @@ def chain_verdict(
     )
     if not varies(log_scores):
         explanation = (
-            f"All {num_chains} chains keep one score, which says where the posterior is only if they are "
-            f"{FEWEST_CONSTANT_CHAINS} or more. {explanation}"
+            f"All {num_chains} chains keep one score, which is trusted only from {FEWEST_CONSTANT_CHAINS} "
+            f"chains on. {explanation}"
         )
     elif num_chains < FEWEST_CHAINS:
-        explanation = f"{counted(num_chains, 'chain')} cannot show that chains agree. {explanation}"
+        explanation = f"{counted(num_chains, 'chain')} cannot show whether chains agree. {explanation}"
     if not is_burnt_in:
-        explanation = "The chains were stopped in their burn-in: they prove nothing. " + explanation
+        explanation = "The chains were stopped in their burn-in and show nothing yet. " + explanation
     diagnostics = Diagnostics(
         "trusted" if trusted else "not converged",
         explanation,

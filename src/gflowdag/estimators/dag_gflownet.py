@@ -75,16 +75,9 @@ class DAGGFlowNet(TrainedLearner):
 
     Samples are independent draws from the learnt policy. Every one carries the importance weight of its
     trajectory, which gives an estimate of the evidence and says how far the approximation can be trusted;
-    where the weights vouch for themselves they also correct the marginals.
+    where the weights can be trusted, they also correct the marginals.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
-        knowledge: required and forbidden edges, tiers, maximum number of parents.
-        standardize: scale continuous columns to mean 0 and standard deviation 1.
-        num_samples: number of graphs to return.
-        random_state: seed; the same seed and iterations give the same samples.
-        verbose: show progress.
         preset: `"fast"` (default), `"paper"`, the network and recipe of the paper (whose structure prior is
             `"uniform"`: give that too for the paper's posterior), or `"chains"`, maximum likelihood on the
             graphs of Markov chains over orders, for more than a dozen variables.
@@ -110,18 +103,17 @@ class DAGGFlowNet(TrainedLearner):
             own trajectories alone.
         num_held_out_graphs: graphs of other such chains. They show whether the policy never draws a part of
             the posterior; 0: it is not tested.
-        devices: number of devices that share each batch, or `"all"`; one by default.
-        folder: where checkpoints and metrics are written.
-        resume: continue from the checkpoint in `folder`.
+
+    The other parameters are those of `TrainedLearner` and `StructureLearner`.
     """
 
     record = Method(
         name="dag-gflownet",
         label="GFlowNet over edges",
         answer="weighted, checks itself",
-        gives="the paper's method; samples, evidence",
-        checked_by="ESS and Pareto k of its weights, and graphs of other chains that it might never draw",
-        use_when='you want the method of the paper (up to about 12 variables; `preset="chains"` beyond)',
+        gives="samples, evidence",
+        checked_by="ESS and Pareto k of its weights, and held-out graphs of Markov chains",
+        use_when='the method of the paper (up to about 12 variables; `preset="chains"` beyond)',
         most_variables=64,  # the trajectories of a batch fill the memory that they may take
         discrete_measured=MAX_TABLE_VARIABLES,  # beyond, scores are computed on demand
         trains=True,

@@ -46,7 +46,7 @@ class DiBS(StructureLearner):
         cycle_cost: β at step t is `cycle_cost · t`.
         bandwidth: of the Stein kernel.
 
-    The other parameters are those of every estimator, see `StructureLearner`.
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(

@@ -29,15 +29,10 @@ class ExactPosterior(StructureLearner):
     Time grows as 3^d, memory as d 2^d.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
-        knowledge: required and forbidden edges, tiers, maximum number of parents.
-        standardize: scale continuous columns to mean 0 and standard deviation 1.
-        num_samples: number of independent graphs to draw.
-        random_state: seed; the same seed gives the same samples.
-        verbose: show progress.
         max_variables: refuse more variables than this, with the time and memory that they would take; by
             default those that need more memory than there is.
+
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(
@@ -63,8 +58,7 @@ class ExactPosterior(StructureLearner):
         if self.budget is not None and seconds > self.budget:
             raise TooLargeError(
                 f"the exact posterior of this table takes about {duration(seconds)}, more than the budget of "
-                f"{duration(self.budget)}: give it more, or use auto or parent-set-mcmc, which end with the "
-                "budget"
+                f"{duration(self.budget)}: raise the budget, or use auto or parent-set-mcmc, which keep to it"
             )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:

@@ -39,7 +39,8 @@ class Gadget(StructureLearner):
         num_steps: steps of each run after that.
         thinning: a graph is drawn every so many steps.
         n_jobs: number of processes; None is one for each core.
-        score, prior, knowledge, standardize, num_samples, random_state, verbose: see `StructureLearner`.
+
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(

@@ -78,7 +78,7 @@ def downgrade_if_unseen(diagnostics: Diagnostics, unseen: float | None) -> Diagn
     return replace(
         diagnostics,
         verdict="not converged",
-        explanation=f"{unseen:.0%} of the graphs that Markov chains over orders visit are all but unknown "
-        "to the policy: it has settled on a part of the posterior, or the chains have strayed. "
-        "Train longer or use another method.",
+        explanation=f"The policy hardly ever draws {unseen:.0%} of the graphs that Markov chains over orders "
+        "visit: it has missed a part of the posterior, or the chains have left it. Train longer, or use "
+        "another method.",
     )

@@ -33,7 +33,8 @@ class MC3(StructureLearner):
         burn_in: steps of each chain that are thrown away.
         num_steps: steps of each chain after that.
         thinning: a graph is recorded every so many steps.
-        score, prior, knowledge, standardize, num_samples, random_state, verbose: see `StructureLearner`.
+
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(

@@ -55,13 +55,6 @@ class OrderGFlowNet(TrainedLearner):
     that was.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
-        knowledge: required and forbidden edges, tiers, maximum number of parents.
-        standardize: scale continuous columns to mean 0 and standard deviation 1.
-        num_samples: number of graphs to return.
-        random_state: seed; the same seed gives the same samples.
-        verbose: show progress.
         iterations: training steps; 1000 if neither this nor `budget` is given.
         budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
             two ends it.
@@ -74,9 +67,8 @@ class OrderGFlowNet(TrainedLearner):
             network then learns from its orders.
         num_chains: tempered chains of order MCMC side by side; a quarter of them is kept back, to test
             whether the policy knows their orders.
-        devices: number of devices that share each batch, or `"all"`; one by default.
-        folder: where checkpoints and metrics are written.
-        resume: continue from the checkpoint in `folder`.
+
+    The other parameters are those of `TrainedLearner` and `StructureLearner`.
     """
 
     record = Method(

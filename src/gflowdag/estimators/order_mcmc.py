@@ -33,13 +33,6 @@ class OrderMCMC(StructureLearner):
     exchanges graphs (parallel tempering).
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"` or `"bdeu"`.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
-        knowledge: required and forbidden edges, tiers, maximum number of parents.
-        standardize: scale continuous columns to mean 0 and standard deviation 1.
-        num_samples: number of graphs to return.
-        random_state: seed; the same seed gives the same samples.
-        verbose: show progress.
         iterations: steps of each chain in the order, a third of them burn-in; with each step go two proposed
             reversals for each variable, ten where the chains are tempered.
         num_chains: chains side by side, which are compared to judge convergence; by default 64, and 8 where
@@ -48,6 +41,8 @@ class OrderMCMC(StructureLearner):
         hottest: inverse temperature of the hottest replica, between 0 and 1.
         num_records: orders kept from each chain.
         num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
+
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(

@@ -18,8 +18,8 @@ def restricted_verdict(diagnostics: Diagnostics, problem: OrderProblem) -> Diagn
         return diagnostics
     restriction = (
         f" Only {problem.table.num_candidates} candidate parents of each node were considered, and single "
-        f"others; without acyclicity that leaves out an estimated {loss.mean():.0%} of a node's parent sets "
-        f"(at most {loss.max():.0%})."
+        f"others. By an estimate that ignores cycles, {loss.mean():.0%} of the probability of a node's "
+        f"parent sets is left out (at most {loss.max():.0%})."
     )
     return replace(
         diagnostics,

@@ -34,13 +34,6 @@ class ParentSetMCMC(StructureLearner):
     and no Monte-Carlo error of an edge probability is above `max_error`. They run in threads, on all cores.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bde"`, or a score object.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
-        knowledge: required and forbidden edges, tiers, maximum number of parents.
-        standardize: scale continuous columns to mean 0 and standard deviation 1.
-        num_samples: number of graphs to return.
-        random_state: seed; chains that stop by themselves give the same samples for the same seed.
-        verbose: show progress.
         budget: seconds that `fit` may take; half an hour by default.
         iterations: sweeps of each chain at most, those before a resumption included; no limit by default.
         max_error: the largest Monte-Carlo error of an edge probability at which chains stop; an answer above
@@ -49,7 +42,9 @@ class ParentSetMCMC(StructureLearner):
         core_size: likely parents of each node that are considered in every sweep.
         num_outsiders: others considered beside them, drawn anew for every sweep.
         folder: where the state of the chains is kept, at most every ten seconds.
-        resume: go on with the chains in `folder`.
+        resume: continue the chains in `folder`.
+
+    The other parameters are those of `StructureLearner`.
     """
 
     record = Method(

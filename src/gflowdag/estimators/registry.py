@@ -93,7 +93,7 @@ def _loaded(entry: EntryPoint) -> type[StructureLearner]:
     except Exception as error:  # whatever another package does when it is imported
         raise GFlowDAGError(f"{told} cannot be loaded: {type(error).__name__}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, StructureLearner)):
-        raise GFlowDAGError(f"{told} is no subclass of gflowdag.estimators.base.StructureLearner")
+        raise GFlowDAGError(f"{told} is not a subclass of gflowdag.estimators.base.StructureLearner")
     if getattr(found, "method", None) != entry.name:
         raise GFlowDAGError(f"{told} has another name in its record: {getattr(found, 'method', None)!r}")
     return found

@@ -55,7 +55,7 @@ def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
         arrays = [stored[f"leaf{i}"] for i in range(len(signatures))]
         found = [_signature(name, array) for (name, *_), array in zip(signatures, arrays, strict=True)]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"{path} is damaged or no checkpoint: {error}") from error
+        raise FileFormatError(f"{path} is damaged, or not a checkpoint: {error}") from error
     if schema != SCHEMA:
         raise FileFormatError(f"{path} has schema {schema}, this version reads {SCHEMA}")
     expected = [_signature(jax.tree_util.keystr(p), _data(leaf)) for p, leaf in _leaves(like)]

@@ -166,7 +166,7 @@ def last_run(parent: str | Path, name: str) -> Path:
     existing = list(takewhile(Path.exists, numbered(parent, name)))
     if not existing:
         raise GFlowDAGError(
-            f"there is no run in {Path(parent) / name} to go on with: name its folder by --out, or leave "
+            f"there is no run in {Path(parent) / name} to continue: name its folder by --out, or leave "
             "out --resume"
         )
     return existing[-1]

@@ -182,7 +182,7 @@ def read_npz(path: str | Path, *, max_bytes: int) -> dict[str, np.ndarray]:
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{member.filename} is compressed in another way")
+        raise ValueError(f"{member.filename} is compressed in a way that gflowdag does not write")
     headers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
@@ -192,7 +192,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarra
         if dtype.kind not in "biufU" or min(shape, default=0) < 0:
             raise ValueError(f"{member.filename} holds no plain numbers or text")
         if stream.tell() + math.prod(shape) * dtype.itemsize != member.file_size:
-            raise ValueError(f"{member.filename} claims another size than it has")
+            raise ValueError(f"{member.filename} has another size than it claims")
         content = stream.read()
     if dtype.kind == "U":
         codes = np.frombuffer(content, np.dtype("u4").newbyteorder(dtype.byteorder))

@@ -44,7 +44,9 @@ def connect(
 
     if coordinator == "auto":
         if processes is not None or process_id is not None:
-            raise DeviceError("the coordinator 'auto' brings the number of processes and their ids along")
+            raise DeviceError(
+                "the coordinator 'auto' finds the number of processes and their ids: leave them out"
+            )
         try:
             with _libraries_to_standard_error():
                 jax.distributed.initialize(initialization_timeout=int(timeout))
@@ -57,7 +59,7 @@ def connect(
         return
     if processes is None or process_id is None or not 0 <= process_id < processes:
         raise DeviceError(
-            "a coordinator goes with the number of processes and the id of this one: "
+            "with a coordinator, give the number of processes and the id of this one: "
             "0 on the machine of the coordinator, then 1, 2, …"
         )
     host, port = _address(coordinator)

@@ -71,4 +71,4 @@ def read_number(value: Any) -> float:
     is_whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     if is_whole or isinstance(value, float) or value in _INFINITIES:
         return float(value)
-    raise ValueError(f"{value!r} is no number")
+    raise ValueError(f"{value!r} is not a number")

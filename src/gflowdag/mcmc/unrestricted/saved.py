@@ -48,7 +48,7 @@ def load_state(folder: str | Path, fingerprint: str) -> State | None:
         header = json.loads(str(stored["header"]))
         schema, written_for, room = header["schema"], header["fingerprint"], header["room"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"{path} is damaged or no checkpoint: {error}") from error
+        raise FileFormatError(f"{path} is damaged, or not a checkpoint: {error}") from error
     if schema != SCHEMA:
         raise FileFormatError(f"{path} has schema {schema}, this version reads {SCHEMA}")
     if written_for != fingerprint:
