@@ -238,7 +238,7 @@ def compare(
 ) -> None:
     """Run several methods on one table, side by side.
 
-    The exit code is 1 if a method gave no answer; the others are shown all the same.
+    The exit code is 1 if a method gave no answer; the others are shown nevertheless.
     """
     from gflowdag.cli import commands
 

@@ -1,4 +1,4 @@
-"""`Dataset`: a table that was checked at the door, so that everything behind it can trust the numbers."""
+"""`Dataset`: a table, checked and turned into numbers when it is read, so that all other code can rely on it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from gflowdag.search import ges
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Bootstrap(StructureLearner):
-    """What both share: resampling, orientation, and the account of what went wrong."""
+    """What both share: resampling, orientation, and the record of what went wrong."""
 
     num_bootstraps: int = whole(100)
     n_jobs: int | None = None

@@ -92,7 +92,7 @@ def sample(
         burn_in: records that are thrown away before the first one that is kept.
         ladder: inverse temperatures of the replicas of each chain, from 1 down.
         deadline: ends the run early, after a record. Where it comes during the burn-in, the last states are
-            kept all the same, and `is_burnt_in` says so.
+            kept nevertheless, and `is_burnt_in` says so.
         progress: told about the records done.
     """
     start_key, host_key, key = jax.random.split(key, 3)

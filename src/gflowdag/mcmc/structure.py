@@ -194,7 +194,7 @@ def run(
         num_steps: steps of each chain after that.
         thinning: a state is recorded every so many steps.
         deadline: ends the run early, after a record. Where it comes during the burn-in, the last states are
-            kept all the same, and `is_burnt_in` says so.
+            kept nevertheless, and `is_burnt_in` says so.
         progress: told about the steps taken.
     """
     warm_up, num_records = burn_in // thinning, num_steps // thinning

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from gflowdag.posterior.diagnostics import Diagnostics
 
-# Beyond these, importance weights vouch for nothing (Vehtari et al. 2024 for k-hat).
+# Beyond these, importance weights confirm nothing (Vehtari et al. 2024 for k-hat).
 MINIMAL_ESS = 0.01
 MAXIMAL_PARETO_K = 0.7
 

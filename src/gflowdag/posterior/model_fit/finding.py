@@ -131,7 +131,7 @@ class Finding:
         statistic: what was computed, in words.
         values: its value for each of `columns`.
         problem: what is the matter and why it matters, a sentence without the columns.
-        remedy: options that should mend it, or None.
+        remedy: options that should remove it, or None.
         advice: what to do where no option helps.
         change: what the remedy changes, where that was tried.
         tried: why it was not tried, or `"tried"`.

@@ -1,4 +1,4 @@
-"""Skewness, tails and outliers of columns or residuals, and the transform that mends them."""
+"""Skewness, tails and outliers of columns or residuals, and the transform that removes them."""
 
 from __future__ import annotations
 

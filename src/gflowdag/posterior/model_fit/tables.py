@@ -242,7 +242,7 @@ def _pair_findings(data: Dataset, names: list[str]) -> list[Finding]:
 
 
 def _compare_pairs(data: Dataset, names: list[str]) -> _Pairs:
-    """Each column regressed on each other one, after normal scores: what no transform of a column mends."""
+    """Each column regressed on each other one, after normal scores: what no transform of a column removes."""
     z = np.column_stack([_unit(normal_scores(_column(data, name))) for name in names]).astype(np.float64)
     n, d = z.shape
     curvature, variance = np.zeros((2, d, d)), np.zeros((2, d, d))
