@@ -141,7 +141,7 @@ def load_dataset(
 
     Args:
         name: the name. That of a network (`"alarm"`, `"ecoli70"`, …) gives a sample of it.
-        num_rows: size of the sample of a network, 5000 by default; no option of measured data.
+        num_rows: size of the sample of a network, 5000 by default; not for measured data.
         random_state: seed or generator of the sample of a network.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`Dataset`: a table, checked and turned into numbers when it is read, so that all other code can rely on it."""
+"""`Dataset`: a table that was checked when it was read, so that all other code can rely on the numbers."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ class Dataset:
     def from_csv(cls, path: str | Path, **options: Any) -> Dataset:
         """Check a text file with a header line; `options` are those of `from_frame`.
 
-        Columns are separated by commas, semicolons, tabs or spaces; the file may be gzipped. What counts as a
-        missing value, `gflowdag.data.reading.read_csv` says.
+        Columns are separated by commas, semicolons, tabs or spaces; the file may be gzipped. See
+        `gflowdag.data.reading.read_csv` for what counts as a missing value.
         """
         return cls.from_frame(read_csv(path), **options)
 

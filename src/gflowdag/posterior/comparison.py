@@ -77,7 +77,7 @@ class Comparison:
     def report(self, path: str | Path, **context: Any) -> Path:
         """Write one HTML report with all methods side by side, and return its path.
 
-        The exact posterior leads where it is among the methods, else the first of them, with the reference
+        The exact posterior comes first if it is among the methods, else the first of them, with the reference
         beside it. `context` is that of `Posterior.report`.
         """
         if not self.posteriors:

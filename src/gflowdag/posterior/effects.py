@@ -89,7 +89,7 @@ def total_effects(
         posterior: a posterior over DAGs.
         data: the continuous table that it was learnt from: a DataFrame or array as it was given to `fit`, or
             a `Dataset` of it. The posterior remembers how it was transformed and scaled, and refuses another
-            table; a posterior that was made by hand or by version 0.2 does not know.
+            table; a posterior that was made by hand or by version 0.2 cannot check that.
         source: only effects of this variable.
         target: only effects on this variable.
         level: probability of the interval, with equal tails.

@@ -71,7 +71,7 @@ def auroc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
             the values in the literature of DAG-GFlowNet do.
 
     Returns:
-        The probability that a true edge is believed more than a false one; NaN if there is none of either.
+        The probability that a true edge is rated higher than a false one; NaN if there is none of either.
     """
     probability, true = _labelled(belief, truth, diagonal)
     if true.all() or not true.any():
@@ -174,7 +174,7 @@ def class_coverage(posterior: Posterior, log_scores: ArrayLike | None = None) ->
     Returns:
         One row for each class: `probability` (its share of the weight), `log_score` (of its best sampled
         member; all score alike under a score-equivalent score), `num_graphs` (distinct members sampled) and
-        `class_size` (members that there are).
+        `class_size` (all members).
     """
     if log_scores is not None:
         posterior = replace(posterior, log_scores=np.asarray(log_scores, dtype=np.float64))

@@ -209,7 +209,7 @@ class Posterior:
         """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].
 
         Samples are taken as independent; for a Markov chain `effective_samples` in the diagnostics widens it.
-        Where `features` are bool and all samples agree, half a count is added for those that do not.
+        Where `features` are bool and all samples agree, half a count is added for the other outcome.
         """
         w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
         mean = np.tensordot(w, features, axes=1)
@@ -326,8 +326,8 @@ class Posterior:
     def resample(self, num_samples: int, random_state: int | np.random.Generator | None = None) -> Posterior:
         """Equally weighted samples, drawn with replacement in proportion to the weights.
 
-        They know less than the samples they are drawn from: `independent_samples` in the diagnostics, which
-        errors depend on, says how much that is.
+        They carry less information than the samples they are drawn from: how much, and so how large errors
+        are, follows from `independent_samples` in the diagnostics.
         """
         if num_samples < 1:
             raise DataError(f"num_samples must be 1 or more, got {num_samples}")

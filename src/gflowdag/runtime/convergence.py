@@ -2,7 +2,7 @@
 
 The definitions are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), as ArviZ computes them, for
 many quantities at once: draws are [chains, draws, ...], answers [...]. Two draws that differ by no more than
-rounding are equal: ranks would make as much of rounding as of anything else.
+rounding are equal: ranks would magnify rounding.
 """
 
 from __future__ import annotations
