@@ -223,8 +223,35 @@ def _second_round() -> list[Candidate]:
     return found
 
 
+def _third_round() -> list[Candidate]:
+    """Ways to take away what averaging adds to an edge, in the order of their simplicity.
+
+    Two independent columns each pay for not knowing the sample size, a connected pair pays once: averaging
+    favours an edge by up to the number of sizes, 3. `roots`: every node with parents divides the prior by
+    it (the number of nodes without parents is that of the roots of the components of the essential graph,
+    one number for all members of a class).
+    """
+    limit, likelihood = cells_at_most(1), averaged(1, 4, 16)
+    name = "ess of 1, 4, 16 averaged, cells<=N/1"
+    further: dict[str, Callable[[Table], Scores]] = {
+        "3^-roots": lambda table: -np.log(3) * (table.num_parents > 0),
+        "2^-k": lambda table: -np.log(2) * table.num_parents,
+        "3^-k": lambda table: -np.log(3) * table.num_parents,
+        "4^-k": lambda table: -np.log(4) * table.num_parents,
+    }
+    return [
+        Candidate("uniform", bdeu(), prior="uniform"),
+        Candidate("cells<=N/1", bdeu(), allowed=limit, simplicity=1),
+        Candidate(name, likelihood, allowed=limit, simplicity=6),
+        *(
+            Candidate(f"{name}, {title}", likelihood, allowed=limit, further=extra, simplicity=7 + place)
+            for place, (title, extra) in enumerate(further.items())
+        ),
+    ]
+
+
 ROUNDS = {
-    round: {candidate.name: candidate for candidate in candidates}
-    for round, candidates in ((1, _first_round()), (2, _second_round()))
+    number: {candidate.name: candidate for candidate in candidates}
+    for number, candidates in enumerate((_first_round(), _second_round(), _third_round()), 1)
 }
 TODAY = "uniform"

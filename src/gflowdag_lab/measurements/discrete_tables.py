@@ -20,7 +20,13 @@ MOST = 12  # variables of a part of a larger network, and of a permuted table
 
 
 def noise_tables(
-    seed: int, sizes: Sequence[int], rows: Sequence[int], repeats: int, permuted: int
+    seed: int,
+    sizes: Sequence[int],
+    rows: Sequence[int],
+    repeats: int,
+    permuted: int,
+    kinds: Sequence[str] = LEVELS,
+    bins: Sequence[int] = BINS,
 ) -> Iterator[tuple[str, Dataset]]:
     """Independent columns of these numbers of variables and rows, and permuted columns of real tables.
 
@@ -30,10 +36,14 @@ def noise_tables(
         rows: numbers of rows.
         repeats: tables of each kind; one beyond `MOST` variables, which take ten times as long.
         permuted: tables of each real table and number of bins.
+        kinds: numbers of levels of independent columns, of `LEVELS`.
+        bins: numbers of bins of permuted columns.
     """
     for d in sizes:
         for n in rows:
             for number, levels in enumerate(LEVELS):
+                if levels not in kinds:
+                    continue
                 for skewed in (False, True):
                     for repeat in range(repeats if d <= MOST else 1):
                         rng = np.random.default_rng([seed, d, n, number, skewed, repeat])
@@ -41,10 +51,10 @@ def noise_tables(
                         yield f"{levels} levels, {shape}", _independent(d, n, levels, skewed, rng)
     for name in REAL if permuted else ():
         frame = _real(name)
-        for bins in BINS:
+        for number in bins:
             for repeat in range(permuted):
-                rng = np.random.default_rng([seed, *name.encode(), bins, repeat])
-                yield f"{name}, {bins} bins", _permuted(frame, bins, rng)
+                rng = np.random.default_rng([seed, *name.encode(), number, repeat])
+                yield f"{name}, {number} bins", _permuted(frame, number, rng)
 
 
 def _independent(d: int, n: int, levels: str, skewed: bool, rng: np.random.Generator) -> Dataset:
