@@ -246,14 +246,16 @@ PRIORS = {"uniform": UniformPrior, "fair": FairPrior, "erdos-renyi": ErdosRenyiP
 
 
 def score(problem: Problem) -> str | gd.BGe | gd.BDeu:
-    """The score with its hyper-parameters, and no limit on cells, which version 0.2 did not have.
+    """The score with its hyper-parameters; no limit on cells and no factor for edges, as in version 0.2.
 
     Bootstrapped GES takes a score by name for its own, as version 0.2 did: `"bde"` is BDeu without a limit.
     """
     if problem.method == "bootstrap-ges":
         return problem.score["name"]
     parameters = _parameters(problem.score)
-    return gd.BGe(**parameters) if "alpha_w" in parameters else gd.BDeu(**parameters, cells_per_row=None)
+    if "alpha_w" in parameters:
+        return gd.BGe(**parameters)
+    return gd.BDeu(**parameters, cells_per_row=None, edge_factor=1.0)
 
 
 def _parameters(options: Options) -> Options:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,30 @@ def test_scale_free_graphs_have_bounded_parents_and_hubs():
     assert hub > 1.3 * usual
     with pytest.raises(DataError, match="at least one parent"):
         graph.scale_free(5, 0, rng)
+
+
+@pytest.mark.parametrize("log_weights", [[0.0, 0.0, 0.0, 0.0], [0.5, -1.2, 0.3, -np.inf]])
+def test_graphs_of_a_structure_prior_come_as_often_as_they_weigh(log_weights):
+    every = graph.all_dags(4)
+    weight = np.exp(np.array(log_weights)[every.sum(axis=1)].sum(axis=1))
+    expected = 8_000 * weight / weight.sum()
+    drawn = graph.by_parent_counts(log_weights, 8_000, np.random.default_rng(0))
+    index = {key: place for place, key in enumerate(graph.graph_keys(every).tolist())}
+    found = np.bincount([index[key] for key in graph.graph_keys(drawn).tolist()], minlength=len(every))
+    assert found[expected == 0].sum() == 0
+    possible = expected > 0
+    statistic = ((found - expected)[possible] ** 2 / expected[possible]).sum()
+    freedom = possible.sum() - 1
+    assert statistic < freedom + 5 * np.sqrt(2 * freedom)  # χ², five deviations
+
+
+def test_graphs_of_a_structure_prior_can_be_large():
+    d = 60
+    fair = -np.array([math.log(math.comb(d - 1, k)) for k in range(d)])
+    sparse = graph.by_parent_counts(np.where(np.arange(d) < 4, fair, -np.inf), 3, np.random.default_rng(0))
+    assert graph.is_acyclic(sparse).all()
+    assert sparse.sum(axis=1).max() == 3
+    assert (graph.by_parent_counts([0.0], 2, np.random.default_rng(0)) == 0).all()
 
 
 def test_the_generator_alone_decides():

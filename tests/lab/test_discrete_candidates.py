@@ -11,5 +11,5 @@ from gflowdag_lab.measurements.discrete_candidates import ROUNDS, Table
 
 def test_the_default_is_what_was_measured():
     for data in (discrete(d=6, n=30), discrete(d=6, n=300, seed=1)):
-        measured = ROUNDS[2]["ess of 1, 4, 16 averaged, cells<=N/1"].table(Table(data))
+        measured = ROUNDS[3]["ess of 1, 4, 16 averaged, cells<=N/1, 4^-k"].table(Table(data))
         np.testing.assert_allclose(make_score(data).dense_table(), measured, atol=1e-9)

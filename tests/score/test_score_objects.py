@@ -51,7 +51,7 @@ def test_hyper_parameters_of_an_object_reach_the_numbers():
     [
         (continuous(), ("auto", "bge"), gd.BGe()),
         (discrete(), ("auto", "bdeu"), gd.BDeu()),
-        (discrete(), ("bde",), gd.BDeu(ess=1, cells_per_row=None)),
+        (discrete(), ("bde",), gd.BDeu(ess=1, cells_per_row=None, edge_factor=1)),
     ],
 )
 def test_a_name_stands_for_the_defaults_bit_for_bit(data, names, default):
@@ -61,7 +61,7 @@ def test_a_name_stands_for_the_defaults_bit_for_bit(data, names, default):
 
 
 def test_a_score_object_is_a_value_that_tells_its_parameters():
-    assert repr(gd.BDeu(ess=3)) == "BDeu(ess=3.0, cells_per_row=1.0)"
+    assert repr(gd.BDeu(ess=3)) == "BDeu(ess=3.0, cells_per_row=1.0, edge_factor=0.25)"
     assert gd.BDeu(ess=[1, 4, 16]) == gd.BDeu()
     assert repr(gd.BGe(alpha_w=9)) == "BGe(alpha_mu=1.0, alpha_w=9.0, scale=None, prior_mean=0.0)"
     assert gd.BGe(prior_mean=np.zeros(2)) == gd.BGe(prior_mean=[0, 0])

@@ -50,7 +50,7 @@ def random_codes(seed: int) -> np.ndarray:
 
 
 def search(values: np.ndarray, *, discrete: bool = False, max_parents: int | None = None) -> np.ndarray:
-    bdeu = gd.BDeu(ess=1, cells_per_row=None) if discrete else None
+    bdeu = gd.BDeu(ess=1, cells_per_row=None, edge_factor=1) if discrete else None
     return ges.search(values, discrete=bdeu, max_parents=max_parents, penalty=1.0)
 
 

@@ -24,5 +24,10 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "__init__": {"data", "score", "estimators", "posterior", "display"},
 }
-# A posterior and a comparison hand themselves over to what shows them: `report(path)`, `plot()`.
-HAND_OVER = {("posterior/posterior.py", "display"), ("posterior/comparison.py", "display")}
+# A posterior and a comparison hand themselves over to what shows them: `report(path)`, `plot()`. A simulation
+# from a prior asks the score that has it.
+HAND_OVER = {
+    ("posterior/posterior.py", "display"),
+    ("posterior/comparison.py", "display"),
+    ("data/simulate.py", "score"),
+}

@@ -26,7 +26,7 @@ class MixedNetwork:
     coefficients: tuple[
         np.ndarray, ...
     ]  # of each variable, float64 [cells, predictors, 1 + continuous parents]
-    deviations: np.ndarray  # float64 [d], of the noise; discrete variables have none
+    deviations: tuple[np.ndarray, ...]  # of the noise of each variable, float64 [cells]; zero if discrete
 
     @property
     def graph(self) -> pd.DataFrame:
@@ -49,34 +49,69 @@ class MixedNetwork:
         """
         values = np.zeros((num_rows, len(self.names)))
         for node in topological_order(self.adjacency):
-            predictors = self._predictors(node, values)
-            levels = self.num_levels[node]
-            if levels:  # the largest of predictors plus Gumbel noise follows their softmax
-                drawn = (predictors + rng.gumbel(size=predictors.shape)).argmax(axis=1)
-                outside = rng.integers(levels, size=num_rows)
-            else:
-                drawn = predictors[:, 0] + rng.normal(0.0, self.deviations[node], num_rows)
-                outside = rng.standard_normal(num_rows)
-            values[:, node] = drawn if intervened is None else np.where(intervened[:, node], outside, drawn)
-        columns = {}
-        for name, levels, column in zip(self.names, self.num_levels, values.T, strict=True):
-            codes = (
-                pd.Categorical.from_codes(column.astype(np.int64), categories=range(levels))
-                if levels
-                else None
+            drawn = draw_column(
+                values,
+                self.adjacency[:, node],
+                self.num_levels,
+                int(self.num_levels[node]),
+                self.coefficients[node],
+                self.deviations[node],
+                rng,
             )
-            columns[name] = column if codes is None else codes
-        return pd.DataFrame(columns)
+            if intervened is not None:
+                levels = self.num_levels[node]
+                outside = rng.integers(levels, size=num_rows) if levels else rng.standard_normal(num_rows)
+                drawn = np.where(intervened[:, node], outside, drawn)
+            values[:, node] = drawn
+        return table_of(self.names, self.num_levels, values)
 
-    def _predictors(self, node: int, values: np.ndarray) -> np.ndarray:
-        """The predictors of one variable in each row, float64 [n, predictors]."""
-        parents = np.flatnonzero(self.adjacency[:, node])
-        cell = np.zeros(len(values), np.int64)
-        for parent in parents[self.num_levels[parents] > 0]:
-            cell = cell * self.num_levels[parent] + values[:, parent].astype(np.int64)
-        numbers = values[:, parents[self.num_levels[parents] == 0]]
-        design = np.column_stack([np.ones(len(values)), numbers])
-        return np.einsum("npk,nk->np", self.coefficients[node][cell], design)
+
+def draw_column(
+    values: np.ndarray,
+    parents: np.ndarray,
+    num_levels: np.ndarray,
+    levels: int,
+    coefficients: np.ndarray,
+    deviations: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """One column given the columns of its parents, float64 [n].
+
+    Args:
+        values: float64 [n, d], discrete columns hold codes.
+        parents: bool [d].
+        num_levels: of all columns, int [d], 0 for a continuous one.
+        levels: of this column, 0 if it is continuous.
+        coefficients: float64 [cells, predictors, 1 + continuous parents].
+        deviations: of its noise, float64 [cells].
+        rng: source of randomness.
+    """
+    cell = cells(values, parents, num_levels)
+    numbers = values[:, parents & (num_levels == 0)]
+    design = np.column_stack([np.ones(len(values)), numbers])
+    predictors = np.einsum("npk,nk->np", coefficients[cell], design)
+    if levels:  # the largest of predictors plus Gumbel noise follows their softmax
+        return (predictors + rng.gumbel(size=predictors.shape)).argmax(axis=1).astype(float)
+    return predictors[:, 0] + rng.normal(0.0, deviations[cell])
+
+
+def cells(values: np.ndarray, parents: np.ndarray, num_levels: np.ndarray) -> np.ndarray:
+    """The cell of the discrete parents that each row is in, int [n]."""
+    cell = np.zeros(len(values), np.int64)
+    for parent in np.flatnonzero(parents & (num_levels > 0)):
+        cell = cell * num_levels[parent] + values[:, parent].astype(np.int64)
+    return cell
+
+
+def table_of(names: tuple[str, ...], num_levels: np.ndarray, values: np.ndarray) -> pd.DataFrame:
+    """Values [n, d] as a float column for each continuous variable, a categorical one for each other."""
+    columns = {}
+    for name, levels, column in zip(names, num_levels, values.T, strict=True):
+        if levels:
+            columns[name] = pd.Categorical.from_codes(column.astype(np.int64), categories=range(levels))
+        else:
+            columns[name] = column
+    return pd.DataFrame(columns)
 
 
 def random_mixed_network(
@@ -88,7 +123,7 @@ def random_mixed_network(
     rng: np.random.Generator,
 ) -> MixedNetwork:
     """Intercepts from N(0, 1); coefficients from N(0, `weight_scale`²), in every cell and for every level."""
-    coefficients = []
+    coefficients, deviations = [], []
     for node, levels in enumerate(num_levels.tolist()):
         parents = np.flatnonzero(adjacency[:, node])
         of_parents = num_levels[parents]
@@ -96,5 +131,5 @@ def random_mixed_network(
         drawn = rng.normal(size=shape)
         drawn[..., 1:] *= weight_scale
         coefficients.append(drawn)
-    deviations = np.where(num_levels > 0, 0.0, np.sqrt(noise_variance))
-    return MixedNetwork(names, adjacency, num_levels, tuple(coefficients), deviations)
+        deviations.append(np.full(shape[0], 0.0 if levels else np.sqrt(noise_variance)))
+    return MixedNetwork(names, adjacency, num_levels, tuple(coefficients), tuple(deviations))

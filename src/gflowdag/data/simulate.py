@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from gflowdag.data.mixed_network import MixedNetwork, random_mixed_network
+from gflowdag.data.mixed_network import MixedNetwork, random_mixed_network, table_of
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
 from gflowdag.errors import DataError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.random import erdos_renyi, scale_free
 from gflowdag.runtime.messages import unknown_name
+
+if TYPE_CHECKING:
+    from gflowdag.score import Prior, UnboundScore
 
 RandomState = int | np.random.Generator | None
 
@@ -174,6 +177,67 @@ def mixed(
         )
     network = random_mixed_network(names, adjacency, levels, weight_scale, noise_variance, rng)
     return _simulation(network, num_rows, held_out, interventions, rng)
+
+
+def from_prior(
+    num_variables: int = 5,
+    num_rows: int = 100,
+    *,
+    score: str | UnboundScore = "auto",
+    prior: str | Prior = "fair",
+    num_levels: int | Sequence[int] = 0,
+    graph: np.ndarray | pd.DataFrame | None = None,
+    held_out: int = 0,
+    random_state: RandomState = None,
+) -> Simulation:
+    """Observations of a network whose graph and parameters are drawn from a score's own prior.
+
+    Fitted with that score and prior, as they are (`standardize=False`), the probabilities of such tables are
+    right: of the edges with probability 0.3, 30 % are there.
+
+    Args:
+        num_variables: number of variables d, named X1 … Xd.
+        num_rows: number of observations.
+        score: `"bge"`, `"bdeu"`, `"bde"` or `"conditional-gaussian"`, or an object of theirs; `"auto"` takes
+            the one of them that fits the kinds.
+        prior: structure prior, by name or an object. A limit of the score on the cells of a family is a part
+            of it.
+        num_levels: of all variables or of each, 0 for a continuous one.
+        graph: adjacency matrix of a DAG, in place of one drawn from the prior (a DataFrame has the names).
+        held_out: number of further observations of the same network, for `Simulation.held_out`.
+        random_state: seed or generator.
+    """
+    from gflowdag.score import make_prior, named_score
+    from gflowdag.score.prior_draws import draw_graph, draw_table
+
+    rng = np.random.default_rng(random_state)
+    if graph is None:
+        adjacency, names = None, tuple(f"X{number}" for number in range(1, num_variables + 1))
+    else:
+        adjacency, names = _graph(graph, num_variables, 0.0, None, rng)
+    levels = np.asarray(num_levels, np.int64)
+    if levels.shape not in ((), (len(names),)) or (levels < 0).any() or (levels == 1).any():
+        raise DataError(
+            "num_levels must be 0 (continuous) or 2 or more, one number or one for each variable."
+        )
+    levels = np.broadcast_to(levels, len(names))
+    if num_rows < 0 or held_out < 0:
+        raise DataError("Numbers of rows cannot be negative.")
+    if score == "auto":
+        score = "bdeu" if levels.all() else "conditional-gaussian" if levels.any() else "bge"
+    model = named_score(score) if isinstance(score, str) else score
+    if adjacency is None:
+        adjacency = draw_graph(num_rows, levels, model, make_prior(prior), rng)
+    network, values = draw_table(adjacency, num_rows, levels, model, rng)
+    network = replace(network, names=names)
+    return Simulation(
+        frame=table_of(names, levels, values),
+        truth=network.graph,
+        weights=None,
+        held_out=network.sample(held_out, rng) if held_out else None,
+        intervened=None,
+        network=network,
+    )
 
 
 def _graph(

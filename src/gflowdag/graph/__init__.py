@@ -18,10 +18,11 @@ from gflowdag.graph.equivalence import (
 )
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.graph.order import canonical_order, topological_order
-from gflowdag.graph.random import erdos_renyi, scale_free
+from gflowdag.graph.random import by_parent_counts, erdos_renyi, scale_free
 
 __all__ = [
     "all_dags",
+    "by_parent_counts",
     "canonical_order",
     "class_keys",
     "class_members",

@@ -6,7 +6,7 @@ from gflowdag.score.bge import BGe
 from gflowdag.score.conditional_gaussian import ConditionalGaussian
 from gflowdag.score.degenerate_gaussian import DegenerateGaussian
 from gflowdag.score.local_score import LocalScore, UnboundScore
-from gflowdag.score.priors import EdgePrior, ErdosRenyiPrior, FairPrior, Prior, UniformPrior
+from gflowdag.score.priors import EdgePrior, ErdosRenyiPrior, FairPrior, Prior, UniformPrior, make_prior
 from gflowdag.score.registry import SCORES, make_score, named_score
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Score",
     "UnboundScore",
     "UniformPrior",
+    "make_prior",
     "make_score",
     "named_score",
     "table_memory",

@@ -72,8 +72,9 @@ class Score:
 
     @property
     def prior_log_weights(self) -> NDArray[np.float64]:
-        """Log prior weight of each number of parents, float64 [d]."""
-        return checked_log_weights(self.prior, self.num_variables)
+        """Log prior weight of each number of parents, with the score's factor for edges, float64 [d]."""
+        weights = checked_log_weights(self.prior, self.num_variables)
+        return weights + np.arange(self.num_variables) * np.log(self.likelihood.edge_factor)
 
     def allows(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether knowledge and the limit on cells allow each parent set of `node`, bool [m, d] -> [m]."""

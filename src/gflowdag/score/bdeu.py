@@ -46,10 +46,14 @@ class BDeu:
         ess: equivalent sample size, in rows; of several, each is equally likely and they are averaged out.
         cells_per_row: a family of three or more variables has at most so many cells for each row that
             counts; None for no limit, under which tables of independent columns have edges by the dozen.
+        edge_factor: every edge multiplies the structure prior by it. Below 1, because averaging sample sizes
+            out favours edges: two independent columns each pay for not knowing the size, a connected pair
+            pays once.
     """
 
     ess: float | tuple[float, ...] = (1.0, 4.0, 16.0)
     cells_per_row: float | None = 1.0
+    edge_factor: float = 0.25
 
     def __post_init__(self) -> None:
         given: list[object] = np.atleast_1d(np.asarray(self.ess, object)).tolist()
@@ -59,6 +63,7 @@ class BDeu:
         object.__setattr__(self, "ess", (first, *others) if others else first)
         if self.cells_per_row is not None:
             object.__setattr__(self, "cells_per_row", positive("cells_per_row", self.cells_per_row))
+        object.__setattr__(self, "edge_factor", positive("edge_factor", self.edge_factor))
 
     def bind(self, data: Dataset, /) -> BDeuLikelihood:
         """The score of a table of discrete columns."""
@@ -89,6 +94,7 @@ class BDeuLikelihood(SetFunctionScore):
             )
         self.num_variables = data.num_variables
         self.parameters = parameters
+        self.edge_factor = parameters.edge_factor
         self.ess = np.atleast_1d(np.asarray(parameters.ess, np.float64))
         self.cardinalities = np.asarray(data.cardinalities, np.float64)
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
@@ -114,6 +120,8 @@ class BDeuLikelihood(SetFunctionScore):
             limit = f"A variable with two or more parents has, with them, at most as many cells {most}"
             everywhere = len(set(self._rows_of_node)) == 1
             limit += f" ({cells * self._rows_of_node[0]:.0f})." if everywhere else " that count for it."
+        if self.edge_factor != 1:
+            limit += f" Each edge multiplies the prior by {self.edge_factor:g}."
         return (f"Discrete columns are scored by BDeu, equivalent sample size {size}. {limit}",)
 
     @property

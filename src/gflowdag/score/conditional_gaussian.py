@@ -60,7 +60,7 @@ class ConditionalGaussian:
     @property
     def discrete_part(self) -> BDeu:
         """The score of the discrete columns."""
-        return BDeu(ess=self.ess, cells_per_row=self.cells_per_row)
+        return BDeu(ess=self.ess, cells_per_row=self.cells_per_row, edge_factor=1.0)
 
     def bind(self, data: Dataset, /) -> ConditionalGaussianLikelihood:
         """The score of a table with columns of both kinds."""

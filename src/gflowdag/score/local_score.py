@@ -72,9 +72,11 @@ class LocalScore(ABC):
             it has one for all. They are in no graph, whatever the knowledge says.
         normal_wishart: the posterior of a Gaussian model in closed form, None for other scores. Methods that
             have a faster way for it take that way.
+        edge_factor: every edge multiplies the structure prior by it.
     """
 
     num_variables: int
+    edge_factor: float = 1.0
     uses_interventions: bool = False
     forbidden_edges: NDArray[np.bool_] | None = None
 

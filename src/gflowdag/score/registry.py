@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCORES: dict[str, Callable[..., UnboundScore]] = {
     "bge": BGe,
     "bdeu": BDeu,
-    "bde": partial(BDeu, ess=1.0, cells_per_row=None),  # as in the literature
+    "bde": partial(BDeu, ess=1.0, cells_per_row=None, edge_factor=1.0),  # as in the literature
     "conditional-gaussian": ConditionalGaussian,
     "degenerate-gaussian": DegenerateGaussian,
 }
@@ -46,8 +46,8 @@ def make_score(
         data: validated table; its own knowledge counts where none is given here.
         score: `"bge"` (continuous), `"bdeu"` (discrete), `"auto"` for the one of them that fits the columns,
             `"conditional-gaussian"` or `"degenerate-gaussian"` (both kinds), `"bde"` (BDeu with equivalent
-            sample size 1 and no limit on cells, as in the literature), or an object with its
-            hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
+            sample size 1, no limit on cells and the structure prior as it is, as in the literature), or an
+            object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
         **hyper: hyper-parameters of a score that is given by name: those of its class.

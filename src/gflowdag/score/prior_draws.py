@@ -1,0 +1,199 @@
+"""Tables from a score's own prior: a graph, its parameters given the graph, and rows given both.
+
+On such tables the posterior of that score is the truth about what can be known, so that its probabilities
+can be checked against frequencies. All scores here are conditional Gaussian networks: BDeu where all columns
+are discrete, BGe where none is.
+
+An equivalent sample size that is averaged out within the set function, `M(S) = log mean_e exp M_e(S)`, is
+one random size for a complete graph on `S`. So the local likelihood of a node is a mixture over sizes whose
+weights `∝ exp M_e(parents)` depend on the rows of its parents: size and table of a node are drawn once the
+columns of its parents are there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from gflowdag.data.mixed_network import MixedNetwork, cells, draw_column
+from gflowdag.errors import ScoreError
+from gflowdag.graph.order import topological_order
+from gflowdag.graph.random import by_parent_counts
+from gflowdag.score.bdeu import BDeu
+from gflowdag.score.bge import BGe
+from gflowdag.score.cell_limit import cell_limit
+from gflowdag.score.conditional_gaussian import ConditionalGaussian
+from gflowdag.score.local_score import UnboundScore
+from gflowdag.score.priors import Prior
+
+_MOST_CELLS = 1e5
+_ATTEMPTS = 20_000  # graphs that are drawn until one is allowed
+
+
+class _Normal(NamedTuple):
+    """Normal-Wishart prior of the continuous columns in every cell, with scale matrix `t I`."""
+
+    alpha_mu: float
+    degrees: float  # α_w − d
+    scale: float  # t
+    mean: NDArray[np.float64]  # [d], of each column; those of discrete ones do not count
+
+
+class _Model(NamedTuple):
+    normal: _Normal
+    dirichlet: BDeu
+
+
+def draw_graph(
+    num_rows: int,
+    num_levels: NDArray[np.int64],
+    score: UnboundScore,
+    prior: Prior,
+    rng: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """A graph of the structure prior, within what the score allows on so many rows, bool [d, d].
+
+    Args:
+        num_rows: of the table to come: the limit on the cells of a family depends on it.
+        num_levels: of each variable, int [d], 0 for a continuous one.
+        score: see `draw_table`.
+        prior: on structures.
+        rng: source of randomness.
+    """
+    d = len(num_levels)
+    dirichlet = _model(score, num_levels).dirichlet
+    per_row, levels = dirichlet.cells_per_row, np.maximum(num_levels, 1).astype(float)
+    weights = np.array(prior.log_weights(d), np.float64)
+    limit = None
+    if (num_levels > 0).any():
+        weights += np.arange(d) * np.log(dirichlet.edge_factor)
+    if per_row is not None and (num_levels > 0).any():
+        limit = cell_limit(levels, np.full(d, per_row * num_rows), np.zeros((d, d), bool))
+        fewest = np.cumprod(np.sort(levels))  # cells of the smallest sets of parents of each size
+        weights[2:][fewest[1 : d - 1] > limit.most.max()] = -np.inf
+    for _ in range(_ATTEMPTS):
+        (graph,) = by_parent_counts(weights, 1, rng)
+        if graph[np.ix_(num_levels == 0, num_levels > 0)].any():
+            continue
+        if limit is None or all(limit.allows(node, graph[None, :, node])[0] for node in range(d)):
+            return graph
+    raise ScoreError(
+        f"None of {_ATTEMPTS} graphs drawn from the prior is allowed by the score: take fewer variables, or "
+        "give a graph."
+    )
+
+
+def draw_table(
+    graph: NDArray[np.bool_],
+    num_rows: int,
+    num_levels: NDArray[np.int64],
+    score: UnboundScore,
+    rng: np.random.Generator,
+) -> tuple[MixedNetwork, NDArray[np.float64]]:
+    """Parameters of the prior and a table of them.
+
+    Args:
+        graph: bool [d, d].
+        num_rows: n.
+        num_levels: of each variable, int [d], 0 for a continuous one.
+        score: a `BGe`, `BDeu` or `ConditionalGaussian` that fits the kinds.
+        rng: source of randomness.
+
+    Returns:
+        The network and the values, float64 [n, d]; discrete columns hold codes.
+    """
+    d = len(graph)
+    model = _model(score, num_levels)
+    if (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
+        raise ScoreError(f"{score!r} gives no discrete variable a continuous parent, but the graph does.")
+    values = np.zeros((num_rows, d))
+    coefficients, deviations = [np.empty(0)] * d, [np.empty(0)] * d
+    for node in topological_order(graph).tolist():
+        parents, levels = graph[:, node], int(num_levels[node])
+        is_discrete = parents & (num_levels > 0)
+        count = float(num_levels[is_discrete].astype(float).prod())
+        if count > _MOST_CELLS:
+            raise ScoreError(
+                f"A variable has more than {_MOST_CELLS:g} combinations of discrete parents; use fewer "
+                "edges or levels."
+            )
+        if levels:
+            size = _sample_size(values, is_discrete, num_levels, model.dirichlet, rng)
+            tables = rng.dirichlet(np.full(levels, size / (count * levels)), size=int(count))
+            with np.errstate(divide="ignore"):
+                coefficients[node] = np.log(tables)[:, :, None]
+            deviations[node] = np.zeros(int(count))
+        else:
+            coefficients[node], deviations[node] = _regressions(
+                model.normal, node, np.flatnonzero(parents & (num_levels == 0)), int(count), rng
+            )
+        values[:, node] = draw_column(
+            values, parents, num_levels, levels, coefficients[node], deviations[node], rng
+        )
+    names = tuple(f"X{number}" for number in range(1, d + 1))
+    return MixedNetwork(names, graph, num_levels, tuple(coefficients), tuple(deviations)), values
+
+
+def _model(score: UnboundScore, num_levels: NDArray[np.int64]) -> _Model:
+    """The prior of the parameters; refuses scores that have none, or that do not fit the kinds."""
+    is_discrete = num_levels > 0
+    dirichlet = BDeu()  # of no column
+    mean = np.zeros(len(num_levels))
+    scale = None
+    if isinstance(score, BGe) and not is_discrete.any():
+        alpha_mu, alpha_w, scale = score.alpha_mu, score.alpha_w, score.scale
+        mean = np.broadcast_to(np.asarray(score.prior_mean, np.float64), mean.shape)
+    elif isinstance(score, BDeu) and is_discrete.all():
+        alpha_mu, alpha_w, dirichlet = 1.0, None, score
+    elif isinstance(score, ConditionalGaussian):
+        alpha_mu, alpha_w, dirichlet = score.alpha_mu, score.alpha_w, score.discrete_part
+    else:
+        raise ScoreError(
+            f"{score!r} has no prior on the parameters of such columns to draw from: take BGe where all are "
+            "continuous, BDeu where all are discrete, ConditionalGaussian for any."
+        )
+    d = int((~is_discrete).sum())
+    degrees = 2.0 if alpha_w is None else alpha_w - d
+    if not degrees > 1:
+        raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
+    usual = alpha_mu * (degrees - 1) / (alpha_mu + 1)
+    return _Model(_Normal(alpha_mu, degrees, usual if scale is None else scale, mean), dirichlet)
+
+
+def _regressions(
+    prior: _Normal, node: int, parents: NDArray[np.int64], count: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Intercept and slopes [cells, 1, 1 + l] and the deviation of the noise [cells] in every cell.
+
+    Under the inverse-Wishart with matrix `t I` the variance given l parents is `t / χ²(α_w − d + l + 1)`,
+    and slopes and intercept are normal around their prior with `σ²/t` and `σ²/α_μ`.
+    """
+    freedom = prior.degrees + len(parents) + 1
+    variance = prior.scale / rng.chisquare(freedom, count)
+    slopes = rng.normal(size=(count, len(parents))) * np.sqrt(variance / prior.scale)[:, None]
+    centre = prior.mean[node] - slopes @ prior.mean[parents]
+    intercept = centre + rng.normal(size=count) * np.sqrt(variance / prior.alpha_mu)
+    return np.column_stack([intercept, slopes])[:, None, :], np.sqrt(variance)
+
+
+def _sample_size(
+    values: NDArray[np.float64],
+    parents: NDArray[np.bool_],
+    num_levels: NDArray[np.int64],
+    score: BDeu,
+    rng: np.random.Generator,
+) -> float:
+    """An equivalent sample size, in proportion to `exp M_e` of the parents' columns."""
+    sizes = np.atleast_1d(np.asarray(score.ess, np.float64))
+    if len(sizes) == 1:
+        return float(sizes[0])
+    occupied = np.unique(cells(values, parents, num_levels), return_counts=True)[1]
+    pseudo_count = sizes / num_levels[parents].astype(float).prod()
+    logs = gammaln(sizes) - gammaln(len(values) + sizes)
+    for size, count in enumerate(pseudo_count):
+        logs[size] += (gammaln(occupied + count) - gammaln(count)).sum()
+    weights = np.exp(logs - np.logaddexp.reduce(logs))
+    return float(rng.choice(sizes, p=weights / weights.sum()))
