@@ -11,9 +11,10 @@ from score_problems import continuous, discrete, random_dags
 from slow_scores import slow_bdeu
 
 import gflowdag as gd
+from gflowdag import exact
 from gflowdag.baselines.graph_score import FORBIDDEN_PARENT
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.errors import ModelWarning
+from gflowdag.errors import ModelWarning, ScoreError
 from gflowdag.gflownet.spaces.edges import edge_space
 from gflowdag.graph import all_dags, class_keys, class_members, cpdag
 from gflowdag.graph.closure import is_acyclic
@@ -82,7 +83,7 @@ def test_several_sample_sizes_are_averaged_within_the_set_function():
         members: np.logaddexp.reduce([chain(data, members, ess) for ess in (1, 4, 16)]) - np.log(3)
         for members in [(0, 4), (0, 2, 4)]
     }
-    expected = log_marginal[0, 2, 4] - log_marginal[0, 4]
+    expected = log_marginal[0, 2, 4] - log_marginal[0, 4] - 2 * np.log(4)  # two edges
     assert score.local(2, [[1, 0, 0, 0, 1]])[0] == pytest.approx(expected, abs=1e-9)
 
 
@@ -109,15 +110,39 @@ def test_members_of_a_class_score_alike_and_are_allowed_alike():
 
 
 def test_nothing_is_found_in_noise():
-    """The bar is one for a mix of tables; two levels alone stand at 0.3 edges a variable, see the page."""
-    tables = [noise(9, levels, n, seed) for levels in (2, 3, 4, 6) for n in (200, 1000) for seed in range(3)]
-    edges = [gd.fit(table, method="exact").edge_probabilities().to_numpy() for table in tables]
-    assert np.mean(edges) * 9 <= 0.3  # edges a variable
-    assert np.max(edges) < 0.5
-    free = gd.BDeu(cells_per_row=None)  # the limit is why
-    with pytest.warns(ModelWarning):
-        found = [gd.fit(table, method="exact", score=free).edge_probabilities() for table in tables[6:]]
-    assert np.mean(found) * 9 > 0.6
+    """The bar of the study in every kind of table; two levels are the worst kind, see the page."""
+    num_edges: dict[str, list[float]] = {"default": [], "no factor": [], "no limit": []}
+    for levels in (2, 3, 5):
+        found = np.stack(
+            [probabilities(noise(9, levels, n, seed)) for n in (200, 1000) for seed in range(20)]
+        )
+        assert found.sum(axis=(1, 2)).mean() <= 0.3 * 9
+        assert (found.max(axis=(1, 2)) > 0.5).mean() <= 0.01
+        assert ((found + found.swapaxes(1, 2)).max(axis=(1, 2)) > 0.5).mean() <= 0.1
+        few = [noise(9, levels, 200, seed) for seed in range(3)]
+        for name, score in (
+            ("default", gd.BDeu()),
+            ("no factor", gd.BDeu(edge_factor=1)),
+            ("no limit", gd.BDeu(cells_per_row=None)),
+        ):
+            num_edges[name] += [probabilities(table, score).sum() for table in few]
+    mean = {name: np.mean(values) for name, values in num_edges.items()}
+    assert mean["no factor"] > 2 * mean["default"]
+    assert mean["no limit"] > 2 * mean["default"]
+
+
+def probabilities(data: Dataset, score: str | gd.BDeu = "auto") -> np.ndarray:
+    return exact.posterior(make_score(data, score=score).dense_table()).edge_probabilities
+
+
+def test_every_edge_multiplies_the_prior_by_the_factor():
+    data, graphs = discrete(d=4, n=80), all_dags(4)
+    plain, default = (make_score(data, score=gd.BDeu(edge_factor=factor)) for factor in (1.0, 0.25))
+    expected = plain.log_prior(graphs) + graphs.sum(axis=(1, 2)) * np.log(0.25)
+    np.testing.assert_allclose(default.log_prior(graphs), expected, atol=1e-9)
+    np.testing.assert_allclose(default.log_likelihood(graphs), plain.log_likelihood(graphs), atol=1e-9)
+    with pytest.raises(ScoreError, match="edge_factor"):
+        gd.BDeu(edge_factor=0)
 
 
 def test_required_edges_beyond_the_limit_are_possible():
@@ -162,16 +187,14 @@ def test_moves_and_edges_of_compiled_methods_keep_to_the_limit():
     ids=["mc3", "order-mcmc"],
 )
 def test_samplers_agree_with_the_exact_posterior_under_the_limit(method):
-    data = discrete(d=4, n=22)
-    exact = gd.fit(data, method="exact").edge_probabilities().to_numpy()
-    posterior = method.set_params(random_state=0).fit(data).posterior_
+    data, score = discrete(d=4, n=22), gd.BDeu(edge_factor=1)
+    right = probabilities(data, score)
+    posterior = method.set_params(random_state=0, score=score).fit(data).posterior_
     # Thousands of nearly independent graphs; without the limit the largest difference is above 0.1.
-    np.testing.assert_allclose(posterior.edge_probabilities().to_numpy(), exact, atol=0.03)
+    np.testing.assert_allclose(posterior.edge_probabilities().to_numpy(), right, atol=0.03)
     assert np.isfinite(make_score(data).log_score(posterior.samples)).all()
-    free = gd.ExactPosterior(score=gd.BDeu(cells_per_row=None), random_state=0)
-    with pytest.warns(ModelWarning):
-        unlimited = free.fit(data).posterior_.edge_probabilities().to_numpy()
-    assert np.abs(unlimited - exact).max() > 0.1
+    unlimited = probabilities(data, gd.BDeu(edge_factor=1, cells_per_row=None))
+    assert np.abs(unlimited - right).max() > 0.1
 
 
 def test_tables_of_unrestricted_chains_keep_to_the_limit():

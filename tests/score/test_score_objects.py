@@ -42,7 +42,7 @@ def test_hyper_parameters_of_an_object_reach_the_numbers():
     assert got == pytest.approx(expected, abs=1e-9)  # some hundred nats
     assert got != pytest.approx(slow_bge(data.values, 2, [0, 4]), abs=1.0)
     codes = discrete()
-    got = plain_score(codes, score=gd.BDeu(ess=7)).local(2, [[1, 0, 0, 0, 1]])[0]
+    got = plain_score(codes, score=gd.BDeu(ess=7, edge_factor=1)).local(2, [[1, 0, 0, 0, 1]])[0]
     assert got == pytest.approx(slow_bdeu(codes.values, codes.cardinalities, 2, [0, 4], ess=7.0), abs=1e-9)
 
 

@@ -5,8 +5,8 @@ rest on that alone:
 
 - *Reliability.* Edges are sorted into ten bins by their stated probability. In bin b let D_b be the number of
   edges that are there less the sum of their probabilities p, and V_b the sum of p (1 − p). The statistic
-  Σ_b D_b²/V_b of the true graphs is compared with the same statistic of posterior draws in the place of
-  the true graphs. So dependence among the edges of one table does no harm.
+  Σ_b D_b²/V_b of the true graphs is compared with that of posterior draws in the place of the true graphs,
+  whose D_b is around the mean of the draws. So dependence among the edges of one table does no harm.
 - *Ranks* (simulation-based calibration): the rank of a summary of the true graph among those of posterior
   draws, ties at random, is uniform. Tested by Kolmogorov and Smirnov.
 
@@ -186,7 +186,9 @@ class Collected:
         for members in self._bins():
             variance = (stated[members] * (1 - stated[members])).sum()
             if variance > 0:
-                difference = graphs[:, members].sum(axis=1) - stated[members].sum()
+                counts = graphs[:, members].sum(axis=1)
+                difference = counts - counts[1:].mean()
+                difference[0] = counts[0] - stated[members].sum()
                 statistic += difference**2 / variance
         return float((statistic >= statistic[0] * (1 - 1e-12)).mean())
 

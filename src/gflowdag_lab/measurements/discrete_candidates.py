@@ -37,9 +37,8 @@ class Table:
     def bdeu(self, ess: float) -> Scores:
         """BDeu without any prior on the structure, float64 [d, 2^(d−1)]."""
         if ess not in self._bdeu:
-            self._bdeu[ess] = make_score(
-                self.data, score=BDeu(ess=ess, cells_per_row=None), prior="uniform"
-            ).dense_table()
+            plain = BDeu(ess=ess, cells_per_row=None, edge_factor=1)
+            self._bdeu[ess] = make_score(self.data, score=plain, prior="uniform").dense_table()
         return self._bdeu[ess]
 
     def average(self, sizes: Sequence[float] = SAMPLE_SIZES) -> Scores:
