@@ -100,7 +100,8 @@ class _ParentLaws(NamedTuple):
 
 def _laws_of_counts(log_weights: NDArray[np.float64]) -> _ParentLaws:
     d = len(log_weights)
-    sets, counts = {}, {}
+    sets: dict[tuple[int, int], float] = {}
+    counts: dict[tuple[int, int], NDArray[np.float64]] = {}
     for placed in range(1, d):
         for size in range(1, placed + 1):
             number = [math.comb(placed, k) - math.comb(placed - size, k) for k in range(d)]
@@ -117,7 +118,7 @@ def _laws_of_layers(
     """Probabilities of 1, 2, … nodes in the next layer, for each number placed and in the last layer."""
     d = max((placed for placed, _ in log_sets), default=0) + 1
     completions = {(d, size): 0.0 for size in range(1, d + 1)}
-    laws = {}
+    laws: dict[tuple[int, int], NDArray[np.float64]] = {}
     for placed in range(d - 1, -1, -1):
         for size in range(1, placed + 1) if placed else [0]:
             one = log_sets[placed, size] if placed else log_root

@@ -110,7 +110,8 @@ def draw_table(
     if (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
         raise ScoreError(f"{score!r} gives no discrete variable a continuous parent, but the graph does.")
     values = np.zeros((num_rows, d))
-    coefficients, deviations = [np.empty(0)] * d, [np.empty(0)] * d
+    coefficients: list[NDArray[np.float64]] = [np.empty(0)] * d
+    deviations: list[NDArray[np.float64]] = [np.empty(0)] * d
     for node in topological_order(graph).tolist():
         parents, levels = graph[:, node], int(num_levels[node])
         is_discrete = parents & (num_levels > 0)
@@ -124,15 +125,14 @@ def draw_table(
             size = _sample_size(values, is_discrete, num_levels, model.dirichlet, rng)
             tables = rng.dirichlet(np.full(levels, size / (count * levels)), size=int(count))
             with np.errstate(divide="ignore"):
-                coefficients[node] = np.log(tables)[:, :, None]
-            deviations[node] = np.zeros(int(count))
+                own: NDArray[np.float64] = np.log(tables)[:, :, None]
+            noise: NDArray[np.float64] = np.zeros(int(count))
         else:
-            coefficients[node], deviations[node] = _regressions(
+            own, noise = _regressions(
                 model.normal, node, np.flatnonzero(parents & (num_levels == 0)), int(count), rng
             )
-        values[:, node] = draw_column(
-            values, parents, num_levels, levels, coefficients[node], deviations[node], rng
-        )
+        values[:, node] = draw_column(values, parents, num_levels, levels, own, noise, rng)
+        coefficients[node], deviations[node] = own, noise
     names = tuple(f"X{number}" for number in range(1, d + 1))
     return MixedNetwork(names, graph, num_levels, tuple(coefficients), tuple(deviations)), values
 
