@@ -99,7 +99,7 @@ def test_hyper_parameters_out_of_range_are_refused_where_they_are_given(make, na
         (3, "score must be one of auto, bge"),
         ("bic", "no score 'bic'"),
         (gd.BGe(alpha_w=5.5), "alpha_w = 5.5 must exceed d \\+ 1 = 6"),
-        (gd.BDeu(), "continuous: discretise them"),
+        (gd.BDeu(), "continuous: cut them into bins"),
     ],
 )
 def test_what_is_no_score_for_a_table_is_refused(given, said):
