@@ -227,7 +227,7 @@ def test_a_finding_says_what_its_remedy_changes() -> None:
     assert isinstance(finding.change, Change)
     assert finding.change.size == pytest.approx(expected, abs=1e-6)  # units restored by float64
     assert f"{expected:.2f}" in finding.sentence()
-    assert "--transform d=log" in finding.sentence()
+    assert "--transform d=log" in finding.sentence("command line")
     assert "transform={'d': 'log'}" in finding.sentence("python")
 
 

@@ -111,7 +111,9 @@ def fit(
     alpha_mu: AlphaMu = None,
     alpha_w: AlphaW = None,
     ess: EquivalentSampleSize = None,
-    prior: Annotated[Prior, typer.Option(help="Structure prior.")] = Prior.fair,
+    prior: Annotated[
+        Prior, typer.Option(help="Structure prior; auto is fair, and uniform with --preset paper.")
+    ] = Prior.auto,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     max_parents: MaxParents = None,

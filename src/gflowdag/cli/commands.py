@@ -183,6 +183,7 @@ def run_fit(
         out = runs.last_run("runs", name)
     estimator = estimator_class(config["method"])
     options = _method_options(estimator, config)
+    config = {**config, "prior": estimator(prior=config["prior"], **options).structure_prior}
     recipe = options["recipe"].to_dict() if "recipe" in options else None
     score = configured_score(config)
     knowledge = load_knowledge(config.get("knowledge_file"), config.get("max_parents"))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 class Prior(StrEnum):
+    auto = "auto"
     uniform = "uniform"
     erdos_renyi = "erdos-renyi"
     edge = "edge"

@@ -65,7 +65,8 @@ class StructureLearner(BaseEstimator):
             equivalent sample size 1 and no limit on the cells of a family), `"conditional-gaussian"` or
             `"degenerate-gaussian"` (columns of both kinds), or a score object:
             `BGe(alpha_w=20)`, `BDeu(ess=10)`, a `LocalScore` of your own.
-        prior: structure prior, `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object.
+        prior: structure prior, `"auto"` (`"fair"`), `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a
+            prior object.
         knowledge: required and forbidden edges, tiers, maximum number of parents.
         standardize: scale continuous columns to mean 0 and standard deviation 1.
         num_samples: number of graphs to return.
@@ -79,7 +80,7 @@ class StructureLearner(BaseEstimator):
     method: ClassVar[str]  # the name in the record
 
     score: str | UnboundScore = "auto"
-    prior: str | Prior = "fair"
+    prior: str | Prior = "auto"
     knowledge: Knowledge | None = None
     standardize: bool = True
     num_samples: int = whole(1000)
@@ -114,7 +115,7 @@ class StructureLearner(BaseEstimator):
             X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
         )
         self._check(data)
-        score = make_score(data, score=self.score, prior=self.prior, knowledge=data.knowledge)
+        score = make_score(data, score=self.score, prior=self.structure_prior, knowledge=data.knowledge)
         for caution in score.likelihood.cautions:
             warnings.warn(caution, ModelWarning, stacklevel=3)
         if score.likelihood.forbidden_edges is not None and not self.record.uses_known_edges:
@@ -133,7 +134,7 @@ class StructureLearner(BaseEstimator):
         self.posterior_ = posterior.with_diagnostics(
             seconds=seconds,
             model_fit=check_residuals(posterior, data),
-            notes=(*data.notes, *self._score_notes(score)),
+            notes=(*data.notes, *self._score_notes(score), *self._prior_notes()),
             assumed_directions=assumed_directions(posterior, _forced_directions(score, known)),
             interventional=True if data.intervened is not None else None,
             knowledge=True if known.rules_out_graphs else None,
@@ -145,6 +146,15 @@ class StructureLearner(BaseEstimator):
         self.n_features_in_ = data.num_variables
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    @property
+    def structure_prior(self) -> str | Prior:
+        """The structure prior, where the user named none the default."""
+        return "fair" if self.prior == "auto" else self.prior
+
+    def _prior_notes(self) -> tuple[str, ...]:
+        """What is to be known of the structure prior."""
+        return ()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

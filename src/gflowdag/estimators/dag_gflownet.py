@@ -38,7 +38,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
 from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, begin_phase, silent
-from gflowdag.score import Score
+from gflowdag.score import Prior, Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 _NUM_CLONED = 100_000  # graphs of chains that the preset `chains` learns from
@@ -78,9 +78,9 @@ class DAGGFlowNet(TrainedLearner):
     where the weights can be trusted, they also correct the marginals.
 
     Args:
-        preset: `"fast"` (default), `"paper"`, the network and recipe of the paper (whose structure prior is
-            `"uniform"`: give that too for the paper's posterior), or `"chains"`, maximum likelihood on the
-            graphs of Markov chains over orders, for more than a dozen variables.
+        preset: `"fast"` (default), `"paper"`, the network, the recipe and (unless `prior` names another) the
+            structure prior of the paper, or `"chains"`, maximum likelihood on the graphs of Markov chains
+            over orders, for more than a dozen variables.
         recipe: constants of the preset `paper`, by default those of the official implementation. What is
             also set here (`batch_size`, `learning_rate`) is taken from here.
         iterations: training steps; by default those of the preset.
@@ -133,6 +133,22 @@ class DAGGFlowNet(TrainedLearner):
     draws: str = one_of("iid", ("iid", "balanced"))
     num_training_graphs: int = whole(1024, least=0)
     num_held_out_graphs: int = whole(256, least=0)
+
+    @property
+    def structure_prior(self) -> str | Prior:
+        """The structure prior; the paper's where the preset is and the user named none."""
+        return "uniform" if self._has_papers_prior() else super().structure_prior
+
+    def _has_papers_prior(self) -> bool:
+        return self.preset == "paper" and self.prior == "auto"
+
+    def _prior_notes(self) -> tuple[str, ...]:
+        if not self._has_papers_prior():
+            return ()
+        return (
+            "The structure prior is uniform over graphs, as in the paper, because of the preset 'paper'. "
+            f"{option('prior', 'fair')} is the default elsewhere.",
+        )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         preset = self.training_preset(score.num_variables)

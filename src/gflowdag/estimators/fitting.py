@@ -26,7 +26,7 @@ def fit(
     *,
     method: str = "auto",
     score: str | UnboundScore = "auto",
-    prior: str | Prior = "fair",
+    prior: str | Prior = "auto",
     knowledge: Knowledge | None = None,
     interventions: Any = None,
     standardize: bool = True,
@@ -45,7 +45,8 @@ def fit(
         score: `"auto"`, `"bge"` (continuous columns), `"bdeu"` (discrete ones), `"conditional-gaussian"` or
             `"degenerate-gaussian"` (both kinds), or a score object: `BGe(alpha_w=20)`, `BDeu(ess=10)`, a
             `LocalScore` of your own.
-        prior: structure prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or an object with
+        prior: structure prior: `"auto"` (`"fair"`; `"uniform"` with `preset="paper"`), `"fair"`,
+            `"uniform"`, `"erdos-renyi"`, `"edge"`, or an object with
             `log_weights(d)`, the log weight of each number of parents.
         knowledge: a `Knowledge` object.
         interventions: which variable was set from outside in which row; see `Dataset.from_frame`.

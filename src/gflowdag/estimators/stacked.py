@@ -60,7 +60,7 @@ def train_together(
     and training goes on from the last of them.
     """
     seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
-    scores = [make_score(table, score=estimator.score, prior=estimator.prior) for table in tables]
+    scores = [make_score(table, score=estimator.score, prior=estimator.structure_prior) for table in tables]
     preset = estimator.training_preset(scores[0].num_variables)
     learners = [estimator.make_learner(score, preset, seed + index) for index, score in enumerate(scores)]
     train_key, sample_key = jax.random.split(jax.random.key(seed))
