@@ -26,6 +26,10 @@ class DataError(GFlowDAGError, ValueError):
         self.without = tuple(without)
 
 
+class OptionError(GFlowDAGError, TypeError, ValueError):
+    """There is no such option, or not with this value."""
+
+
 class KnowledgeError(GFlowDAGError, ValueError):
     """The prior knowledge contradicts itself or names unknown variables."""
 

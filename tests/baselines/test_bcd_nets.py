@@ -141,7 +141,9 @@ def test_same_seed_same_samples_and_nothing_is_vouched_for(chain, chain_posterio
     "knowledge", [Knowledge(required=[("a", "b")]), Knowledge(tiers=[["a"], ["b"]]), Knowledge(max_parents=1)]
 )
 def test_knowledge_is_refused(chain, knowledge):
-    with pytest.raises(KnowledgeError, match=r"cannot (use required|limit the number).* use .*ExactPosterior"):
+    with pytest.raises(
+        KnowledgeError, match=r"cannot (use required|limit the number).* use .*ExactPosterior"
+    ):
         BCDNets(knowledge=knowledge, **QUICK).fit(chain)
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from gflowdag.cli.app import app
 from gflowdag.data import Dataset
 from gflowdag.errors import DataError
+from gflowdag.posterior.posterior import Posterior
 
 RNG = np.random.default_rng(0)
 ROWS = 60
@@ -94,6 +95,22 @@ def test_knowledge_of_another_table_does_not_hide_the_columns(tmp_path: Path) ->
     assert "nobody" in str(answer.exception)
     assert "continuous" in answer.output
     assert "Next:" not in answer.output
+
+
+@pytest.mark.parametrize("named", [("a,b",), ("a", "b")])
+def test_exogenous_variables_are_an_option(named: tuple[str, ...], tmp_path: Path) -> None:
+    frame = NUMBERS.assign(b=NUMBERS["a"] + 0.1 * NUMBERS["b"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = [word for name in named for word in ("--exogenous", name)]
+    answer = call("check", str(tmp_path / "t.csv"), *options)
+    (proposed,) = [line for line in answer.output.splitlines() if line.startswith("Next: ")]
+    words = shlex.split(proposed.removeprefix("Next: gflowdag "))
+    fitted = call(*words, "--method", "exact", "-q", "--out", str(tmp_path / "run"))
+    assert fitted.exit_code == 0, fitted.exception
+    post = Posterior.load(tmp_path / "run")
+    assert post.edge_probabilities().loc[:, ["a", "b"]].to_numpy().max() == 0
+    stored = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert stored["knowledge"]["exogenous"] == ["a", "b"]
 
 
 def test_a_column_that_varies_is_not_called_constant() -> None:

@@ -29,6 +29,20 @@ def test_names_and_patterns_become_masks():
     assert max_parents == 2
 
 
+def test_exogenous_variables_have_no_parents():
+    knowledge = Knowledge(exogenous=["age", "re:gene_.*"])
+    _, forbidden, _ = knowledge.resolve(NAMES)
+    assert forbidden[:, :3].all()
+    assert not forbidden[:3, 3].any()
+    assert Knowledge.from_dict(knowledge.to_dict()) == knowledge
+    with pytest.raises(KnowledgeError, match="into exogenous variables: age → gene_a"):
+        Knowledge(exogenous=["gene_a"], required=[("age", "gene_a")]).resolve(NAMES)
+    with pytest.raises(KnowledgeError, match="`exogenous` is a list of names"):
+        Knowledge(exogenous="age")
+    with pytest.raises(KnowledgeError, match="no variable 'sex'"):
+        Knowledge(exogenous=["sex"]).resolve(NAMES)
+
+
 def test_a_pattern_must_match_the_whole_name():
     with pytest.raises(KnowledgeError, match="must match the whole name"):
         Knowledge(forbidden=[("re:gene", "age")]).resolve(NAMES)

@@ -119,10 +119,23 @@ def test_a_wrong_recipe_is_refused_with_a_sentence(tmp_path, text, message):
 
 
 def test_a_recipe_is_for_the_preset_paper():
-    with pytest.raises(GFlowDAGError, match='not for "fast"'):
+    with pytest.raises(GFlowDAGError, match="not for 'fast'"):
         gd.DAGGFlowNet(recipe=SMALL).fit(table())
     with pytest.raises(GFlowDAGError, match="must be a PaperRecipe, not dict"):
         gd.DAGGFlowNet(preset="paper", recipe={"batch_size": 3}).fit(table())  # type: ignore[arg-type]
+
+
+def test_the_preset_of_the_paper_brings_the_papers_prior_unless_the_user_names_one():
+    options = {**FAST, "recipe": SMALL, "iterations": 2}
+    post = gd.fit(table(), method="dag-gflownet", **options)
+    assert any("uniform over graphs, as in the paper" in note for note in post.diagnostics().notes)
+    uniform = make_score(gd.Dataset.from_frame(table()), prior="uniform")
+    assert post.log_scores == pytest.approx(uniform.log_score(post.samples))
+    named = gd.fit(table(), method="dag-gflownet", prior="fair", **options)
+    fair = make_score(gd.Dataset.from_frame(table()), prior="fair")
+    assert named.log_scores == pytest.approx(fair.log_score(named.samples))
+    assert not any("paper" in note for note in named.diagnostics().notes)
+    assert gd.DAGGFlowNet().structure_prior == gd.ExactPosterior().structure_prior == "fair"
 
 
 def test_the_command_line_takes_a_recipe_and_stores_its_content(tmp_path):
@@ -136,5 +149,6 @@ def test_the_command_line_takes_a_recipe_and_stores_its_content(tmp_path):
     )
     assert told.exit_code == 0, told.output
     assert read_config(run)["recipe"] == SMALL.to_dict()
+    assert read_config(run)["prior"] == "uniform"
     refused = CliRunner().invoke(app, ["fit", str(csv), "--method", "mc3", "--recipe", str(path)])
     assert "--recipe does not apply to the method mc3" in str(refused.exception)

@@ -6,6 +6,7 @@ import warnings
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from score_problems import continuous, discrete, random_dags
 from slow_scores import slow_bdeu
@@ -15,6 +16,7 @@ from gflowdag import exact
 from gflowdag.baselines.graph_score import FORBIDDEN_PARENT
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import ModelWarning, ScoreError
+from gflowdag.estimators.registry import estimator_classes
 from gflowdag.gflownet.spaces.edges import edge_space
 from gflowdag.graph import all_dags, class_keys, class_members, cpdag
 from gflowdag.graph.closure import is_acyclic
@@ -254,6 +256,24 @@ def test_a_fit_says_which_limit_was_in_force_and_warns_where_none_is():
         with pytest.warns(ModelWarning, match="Nothing limits the cells"):
             posterior = gd.fit(data, method="exact", score=score)
         assert any("Nothing limits the cells" in note for note in posterior.diagnostics()["notes"])
+
+
+@pytest.mark.parametrize("kind", estimator_classes(), ids=lambda kind: kind.method)
+def test_every_method_that_uses_the_score_says_its_limit(kind, monkeypatch):
+    """With any of the scores that have a limit; tests take the place of the score in PC."""
+    answer = gd.Posterior(np.zeros((1, 5, 5), bool), tuple("abcde"))
+    monkeypatch.setattr(kind, "_infer", lambda *_: answer)
+    numbers = np.random.default_rng(0).normal(size=(80, 5))
+    levels = pd.DataFrame((numbers > 0).astype(int), columns=list("abcde"))
+    mixed = levels.assign(a=numbers[:, 0])
+    for frame, score in ((levels, "auto"), (levels, "conditional-gaussian"), (mixed, "conditional-gaussian")):
+        takes = kind.record.takes_mixed if frame is mixed else kind.record.takes_discrete
+        if not takes or (score != "auto" and not kind.record.uses_known_edges):
+            continue
+        limit = {} if not kind.record.uses_max_parents else {"knowledge": Knowledge(max_parents=2)}
+        notes = kind(score=score, **limit).fit(frame).posterior_.diagnostics().notes
+        assert any("as many cells as rows (80)" in note for note in notes) or kind is gd.BootstrapPC
+        assert any("more than 2 parents" in note for note in notes) or not limit
 
 
 def test_classes_of_graphs_under_the_default_are_whole():

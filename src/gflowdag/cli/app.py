@@ -22,6 +22,7 @@ from gflowdag.cli.options import (
     Deterministic,
     Devices,
     EquivalentSampleSize,
+    Exogenous,
     KnowledgeFile,
     MaxParents,
     Prior,
@@ -117,6 +118,7 @@ def fit(
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     max_parents: MaxParents = None,
+    exogenous: Exogenous = None,
     truth: Truth = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs to return.")] = 1000,
     seed: Seed = 0,
@@ -160,6 +162,7 @@ def fit(
         **(reading.to_dict() if reading is not None else {}),
         "knowledge_file": knowledge,
         "max_parents": max_parents,
+        "exogenous": exogenous,
         "truth_file": truth,
         "samples": samples,
         "seed": seed,
@@ -193,17 +196,19 @@ def check(
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     max_parents: MaxParents = None,
+    exogenous: Exogenous = None,
     json: JSON = False,
 ) -> None:
     """Look at a table: kinds, problems, cost of each method."""
     from gflowdag.cli import commands, inspect
     from gflowdag.errors import DataError
 
-    known = commands.load_knowledge(knowledge, max_parents)
     frame, options = commands.read_table(data, reading)
+    known = commands.load_knowledge(knowledge, max_parents)
+    known = commands.with_exogenous(known, exogenous, frame)
     facts = inspect.examine(frame, options, known)
-    files = {"knowledge": knowledge, "max_parents": max_parents}
-    facts["command"] = inspect.command(data, reading, facts, files)
+    others = {"knowledge": knowledge, "max_parents": max_parents}
+    facts["command"] = inspect.command(data, reading, facts, others, exogenous or [])
     if json:
         print_json(inspect.plain(facts))
     else:
@@ -230,6 +235,7 @@ def compare(
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     max_parents: MaxParents = None,
+    exogenous: Exogenous = None,
     samples: Annotated[int, typer.Option(min=1, help="Number of graphs that each method returns.")] = 1000,
     seed: Seed = 0,
     report: Annotated[
@@ -244,7 +250,8 @@ def compare(
     """
     from gflowdag.cli import commands
 
-    table = commands.load_table(data, reading, knowledge=commands.load_knowledge(knowledge, max_parents))
+    known = commands.load_knowledge(knowledge, max_parents)
+    table = commands.load_table(data, reading, knowledge=known, exogenous=exogenous)
     comparison = commands.run_comparison(
         table,
         methods=None if methods is None else [name.strip() for name in methods.split(",") if name.strip()],
@@ -258,6 +265,7 @@ def compare(
         **({} if reading is None else reading.to_dict()),
         "knowledge_file": knowledge,
         "max_parents": max_parents,
+        "exogenous": exogenous,
         "truth_file": truth,
         "samples": samples,
         "seed": seed,

@@ -40,6 +40,7 @@ def load_table(
     options: ReadOptions | None = None,
     *,
     knowledge: Knowledge | None = None,
+    exogenous: Sequence[str] | None = None,
     **changes: Unpack[ReadKeywords],
 ) -> Dataset:
     """A CSV file (`-`: standard input) or the name of a built-in data set, as a `Dataset`.
@@ -49,7 +50,17 @@ def load_table(
     Arguments as for `Dataset.from_frame`. Columns are given by name, or several names separated by commas.
     """
     frame, options = read_table(source, read_options(options, changes))
-    return checked_dataset(frame, options, knowledge=knowledge)
+    return checked_dataset(frame, options, knowledge=with_exogenous(knowledge, exogenous, frame))
+
+
+def with_exogenous(
+    knowledge: Knowledge | None, exogenous: Sequence[str] | None, frame: pd.DataFrame
+) -> Knowledge | None:
+    """The knowledge with the variables that `--exogenous` names."""
+    if not exogenous:
+        return knowledge
+    known = knowledge or Knowledge()
+    return replace(known, exogenous=(*known.exogenous, *_column_names(exogenous, frame)))
 
 
 def read_table(source: str, options: ReadOptions | None = None) -> tuple[pd.DataFrame, ReadOptions]:
@@ -187,7 +198,12 @@ def run_fit(
     recipe = options["recipe"].to_dict() if "recipe" in options else None
     score = configured_score(config)
     knowledge = load_knowledge(config.get("knowledge_file"), config.get("max_parents"))
-    data = load_table(config["data"], ReadOptions.from_dict(config), knowledge=knowledge)
+    data = load_table(
+        config["data"],
+        ReadOptions.from_dict(config),
+        knowledge=knowledge,
+        exogenous=config.get("exogenous"),
+    )
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
     asked = question({**config, "recipe": recipe}, data, true_graph, score)
     with leader_first():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -94,7 +94,11 @@ def _guessed_column(name: str, cells: Any) -> dict[str, Any]:
 
 
 def command(
-    source: str, asked: ReadOptions | None, facts: dict[str, Any], files: Mapping[str, Any]
+    source: str,
+    asked: ReadOptions | None,
+    facts: dict[str, Any],
+    others: Mapping[str, Any],
+    exogenous: Sequence[str] = (),
 ) -> str | None:
     """The fit of an examined table as it is typed, with the options that it needs; None where none does it.
 
@@ -102,14 +106,16 @@ def command(
         source: of the table.
         asked: the options of the check.
         facts: what `examine` found.
-        files: other options of the check.
+        others: the options of the check about knowledge.
+        exogenous: what was given as `--exogenous`.
     """
     readable = facts["options"]
     if readable is None:
         return None
     typed = replace(readable, interventions=None if asked is None else asked.interventions)
     parts = [f"gflowdag fit {shlex.quote(source)}", added_options(ReadOptions(), typed)]
-    parts += [option(name, str(value)) for name, value in files.items() if value is not None]
+    parts += [option(name, str(value)) for name, value in others.items() if value is not None]
+    parts += [option("exogenous", [names]) for names in exogenous]
     if facts["score"] is not None:
         parts.append(option("score", facts["score"]))
     return " ".join(filter(None, parts))

@@ -90,10 +90,14 @@ InterventionBase = Annotated[
     typer.Option(help="Number of the first variable, where the interventions column holds numbers."),
 ]
 KnowledgeFile = Annotated[
-    Path | None, typer.Option(help="TOML file with prior knowledge: required, forbidden, tiers, max_parents.")
+    Path | None,
+    typer.Option(help="TOML file with prior knowledge: required, forbidden, tiers, max_parents, exogenous."),
 ]
 RecipeFile = Annotated[
     Path | None, typer.Option(help="TOML file with constants of the preset paper, such as batch_size.")
+]
+Exogenous = Annotated[
+    list[str] | None, typer.Option(help="Variables without parents, separated by commas.", metavar="NAMES")
 ]
 MaxParents = Annotated[int | None, typer.Option(min=0, help="The largest number of parents of a variable.")]
 Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mean 0 and deviation 1.")]

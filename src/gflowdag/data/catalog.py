@@ -19,7 +19,9 @@ from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork, graph
 from gflowdag.data.reading import read_csv
 from gflowdag.data.remote import FOLDER_VARIABLE, RemoteFile, locate
 from gflowdag.errors import DataError
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import shown
+from gflowdag.runtime.randomness import generator
 
 # Name -> number of variables.
 DISCRETE_NETWORKS = {
@@ -134,6 +136,7 @@ def _source(name: str) -> str:
     return f"in the folder {FOLDER_VARIABLE}, or downloaded"
 
 
+@named_parameters
 def load_dataset(
     name: str, *, num_rows: int | None = None, random_state: int | np.random.Generator | None = 0
 ) -> LoadedDataset:
@@ -158,7 +161,7 @@ def load_dataset(
     kind = "discrete" if isinstance(network, DiscreteNetwork) else "linear-Gaussian"
     return LoadedDataset(
         name=name,
-        frame=network.sample(num_rows, np.random.default_rng(random_state)),
+        frame=network.sample(num_rows, generator(random_state)),
         truth=network.graph,
         interventions=None,
         description=f"{num_rows} rows sampled from the {kind} network {name!r}.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ from gflowdag.data.patterns import matching
 from gflowdag.data.reading import read_text
 from gflowdag.errors import KnowledgeError
 from gflowdag.graph.closure import transitive_closure
-from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.keywords import named_parameters
+from gflowdag.runtime.messages import instead, unknown_name
 
 _REGEX = "re:"
 _BEYOND = 2**63  # the first whole number that 64 bits do not hold
@@ -40,6 +41,7 @@ class Constraints(NamedTuple):
         return self.rules_out_edges or (limit is not None and limit < len(self.forbidden) - 1)
 
 
+@named_parameters
 @dataclass(frozen=True)
 class Knowledge:
     """What is known about the graph before seeing the data; it holds in every graph that any method returns.
@@ -54,6 +56,7 @@ class Knowledge:
         tiers: groups of variables, causes first. An edge from a later tier to an earlier one is forbidden;
             edges inside a tier and edges of variables that are in no tier are free.
         max_parents: the largest number of parents of a variable, required ones included.
+        exogenous: variables without parents, such as age or treatment in a trial.
 
     Raises:
         KnowledgeError: an entry is not of that form (contradictions are found by `resolve`).
@@ -63,11 +66,13 @@ class Knowledge:
     forbidden: Sequence[tuple[str, str]] = ()
     tiers: Sequence[Sequence[str]] = ()
     max_parents: int | None = None
+    exogenous: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "required", _as_edges(self.required, "required"))
         object.__setattr__(self, "forbidden", _as_edges(self.forbidden, "forbidden"))
         object.__setattr__(self, "tiers", _as_tiers(self.tiers))
+        object.__setattr__(self, "exogenous", _as_names(self.exogenous))
         limit = self.max_parents
         if limit is not None and (
             isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 0 <= limit < _BEYOND
@@ -88,6 +93,7 @@ class Knowledge:
             forbidden = [["Akt", "re:PIP.*"]]
             tiers = [["age", "sex"], ["re:gene_.*"], ["outcome"]]
             max_parents = 4
+            exogenous = ["age", "sex"]
         """
         text = read_text(Path(path), KnowledgeError)
         try:
@@ -107,10 +113,10 @@ class Knowledge:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Knowledge:
         """The inverse of `to_dict`. Unknown keys are refused: a misspelt one would allow everything."""
-        keys = ("required", "forbidden", "tiers", "max_parents")
+        keys = [part.name for part in fields(cls)]
         for key in content:
             if key not in keys:
-                raise KnowledgeError(f"Unknown key {key!r} in the knowledge; the keys are {', '.join(keys)}.")
+                raise KnowledgeError(f"Unknown key {key!r} in the knowledge: {instead(key, keys)}.")
         return cls(**content)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,6 +126,7 @@ class Knowledge:
             "forbidden": [list(edge) for edge in self.forbidden],
             "tiers": [list(tier) for tier in self.tiers],
             "max_parents": self.max_parents,
+            "exogenous": list(self.exogenous),
         }
 
     def resolve(self, names: Sequence[str]) -> Constraints:
@@ -134,6 +141,9 @@ class Knowledge:
         required = _edge_mask(self.required, names)
         forbidden = _edge_mask(self.forbidden, names)
         backwards = self._against_tiers(names)
+        inward = np.zeros_like(forbidden)
+        for entry in self.exogenous:
+            inward[:, _matches(entry, names)] = True
 
         if (self_loops := required.diagonal()).any():
             raise KnowledgeError(
@@ -149,6 +159,10 @@ class Knowledge:
                 f"Required edges run against the tiers: {_listed(both, names)}. Put the source into the tier "
                 "of the target or an earlier one, or remove the requirement."
             )
+        if (both := required & inward).any():
+            raise KnowledgeError(
+                f"Required edges into exogenous variables: {_listed(both, names)}. Remove one of the two."
+            )
         reached = transitive_closure(required)
         if (on_cycle := required & reached.T).any():
             raise KnowledgeError(
@@ -156,7 +170,7 @@ class Knowledge:
             )
         self._check_max_parents(required, names)
 
-        forbidden |= backwards | reached.T | np.eye(len(names), dtype=bool)
+        forbidden |= backwards | inward | reached.T | np.eye(len(names), dtype=bool)
         return Constraints(required, forbidden, self.max_parents)
 
     def _against_tiers(self, names: list[str]) -> np.ndarray:
@@ -225,6 +239,15 @@ def _as_tiers(tiers: Any) -> tuple[tuple[str, ...], ...]:
             raise KnowledgeError(f"Every tier is a list of names; got {tier!r}.")
         result.append(tier)
     return tuple(result)
+
+
+def _as_names(names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise KnowledgeError(f"`exogenous` is a list of names; got {names!r}. Write [{names!r}] for one.")
+    names = tuple(names)
+    if not all(isinstance(name, str) for name in names):
+        raise KnowledgeError(f"`exogenous` is a list of names; got {names!r}.")
+    return names
 
 
 def _matches(entry: str, names: list[str]) -> list[int]:

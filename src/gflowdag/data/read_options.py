@@ -10,6 +10,7 @@ import numpy as np
 
 from gflowdag.data.columns import MAX_LEVELS, Kind, plain_name
 from gflowdag.errors import DataError
+from gflowdag.runtime.keywords import check_keywords, named_parameters
 from gflowdag.runtime.place import option, typed
 
 Transform = Literal["log", "rank"]
@@ -39,6 +40,7 @@ class ReadKeywords(ColumnKeywords, total=False):
     interventions: Any
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReadOptions:
     """How a table is read.
@@ -152,6 +154,7 @@ READ_OPTIONS = tuple(part.name for part in fields(ReadOptions))
 
 def read_options(options: ReadOptions | None, changes: ReadKeywords) -> ReadOptions:
     """`options`, or the defaults, with `changes`."""
+    check_keywords("Dataset", changes, (*READ_OPTIONS, "knowledge"))
     return replace(options or ReadOptions(), **changes)
 
 

@@ -14,7 +14,9 @@ from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
 from gflowdag.errors import DataError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.random import erdos_renyi, scale_free
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.randomness import generator
 
 if TYPE_CHECKING:
     from gflowdag.score import Prior, UnboundScore
@@ -34,6 +36,7 @@ class Simulation:
     network: LinearGaussianNetwork | DiscreteNetwork | MixedNetwork
 
 
+@named_parameters
 def linear_gaussian(
     num_variables: int = 10,
     num_rows: int = 100,
@@ -67,7 +70,7 @@ def linear_gaussian(
     """
     if weight_scale <= 0 or noise_variance <= 0:
         raise DataError("weight_scale and noise_variance must be positive.")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     adjacency, names = _graph(graph, num_variables, edges_per_node, expected_edges, rng)
     weights = np.where(adjacency, rng.normal(0.0, weight_scale, adjacency.shape), 0.0)
     num_variables = len(names)
@@ -77,6 +80,7 @@ def linear_gaussian(
     return _simulation(network, num_rows, held_out, interventions, rng)
 
 
+@named_parameters
 def discrete(
     num_variables: int = 10,
     num_rows: int = 1000,
@@ -107,7 +111,7 @@ def discrete(
     """
     if concentration <= 0:
         raise DataError("concentration must be positive.")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     adjacency, names = _graph(graph, num_variables, edges_per_node, expected_edges, rng)
     cardinalities = np.broadcast_to(num_levels, len(names))
     if cardinalities.min() < 2:
@@ -125,6 +129,7 @@ def discrete(
     return _simulation(network, num_rows, held_out, interventions, rng)
 
 
+@named_parameters
 def mixed(
     num_variables: int = 10,
     num_rows: int = 1000,
@@ -161,7 +166,7 @@ def mixed(
     """
     if weight_scale <= 0 or noise_variance <= 0:
         raise DataError("weight_scale and noise_variance must be positive.")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     adjacency, names = _graph(graph, num_variables, edges_per_node, expected_edges, rng)
     if num_levels is None:
         levels = np.zeros(len(names), np.int64)

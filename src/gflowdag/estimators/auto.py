@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.cost import automatic_choice
 from gflowdag.estimators.method import Method, Problem
-from gflowdag.estimators.parameters import whole
+from gflowdag.estimators.parameters import keyword_parameters, whole
 from gflowdag.estimators.registry import estimator_class
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.runs import CHECKPOINT
@@ -16,7 +15,7 @@ from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class AutoPosterior(StructureLearner):
     """Exact where that takes about two minutes or less, or no more than the budget; else parent-set MCMC.
 

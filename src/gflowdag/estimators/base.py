@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -26,7 +26,7 @@ from gflowdag.estimators.method import (
     Method,
     Problem,
 )
-from gflowdag.estimators.parameters import check_parameters, positive, whole
+from gflowdag.estimators.parameters import check_parameters, keyword_parameters, positive, whole
 from gflowdag.estimators.registry import estimator_classes
 from gflowdag.posterior.assumed import assumed_directions
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -34,11 +34,12 @@ from gflowdag.posterior.model_fit import check_residuals
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.host_calls import host_errors
-from gflowdag.runtime.messages import duration
+from gflowdag.runtime.messages import counted, duration
 from gflowdag.runtime.place import option, typed
 from gflowdag.runtime.precision import double_precision
 from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
+from gflowdag.runtime.randomness import generator
 from gflowdag.score import Prior, Score, UnboundScore, make_score
 
 SHARE_OF_SEARCH = 0.9  # of a budget, for chains or optimisation; the rest is for judging what they found
@@ -54,7 +55,7 @@ _REMEDIES = {  # about data and knowledge that a method cannot use
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class StructureLearner(BaseEstimator):
     """Base of all methods: `fit` a table, then ask `posterior_`.
 
@@ -124,7 +125,7 @@ class StructureLearner(BaseEstimator):
                 f"{option('score', 'degenerate-gaussian')}, or another method"
             )
         known = (data.knowledge or Knowledge()).resolve(data.names)
-        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        seed = int(generator(self.random_state).integers(2**31))
         self._data = data
         started = time.perf_counter()
         with host_errors(), progress_bar(self.method, enabled=self.verbose) as progress:
@@ -134,7 +135,7 @@ class StructureLearner(BaseEstimator):
         self.posterior_ = posterior.with_diagnostics(
             seconds=seconds,
             model_fit=check_residuals(posterior, data),
-            notes=(*data.notes, *self._score_notes(score), *self._prior_notes()),
+            notes=(*data.notes, *self._score_notes(score), *_limit_notes(known), *self._prior_notes()),
             assumed_directions=assumed_directions(posterior, _forced_directions(score, known)),
             interventional=True if data.intervened is not None else None,
             knowledge=True if known.rules_out_graphs else None,
@@ -198,7 +199,7 @@ class StructureLearner(BaseEstimator):
         raise NotImplementedError
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class TrainedLearner(StructureLearner):
     """Base of the methods that train a network.
 
@@ -220,6 +221,14 @@ class TrainedLearner(StructureLearner):
             return None
         left = (1 - _SHARE_OF_SAMPLING) * self._deadline.seconds_left
         return float(agreed(max(left, _LEAST_TRAINING)))
+
+
+def _limit_notes(known: Constraints) -> tuple[str, ...]:
+    """The limit on the parents that was in force; what the score limits, it says itself."""
+    limit, d = known.max_parents, len(known.forbidden)
+    if limit is None or limit >= d - 1:
+        return ()
+    return (f"No variable has more than {counted(limit, 'parent')}, as was asked.",)
 
 
 def _forced_directions(score: Score, known: Constraints) -> NDArray[np.bool_]:

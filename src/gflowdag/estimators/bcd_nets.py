@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +10,7 @@ from gflowdag.baselines import bcd_nets
 from gflowdag.errors import TrainingError
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import positive, whole
+from gflowdag.estimators.parameters import keyword_parameters, positive, whole
 from gflowdag.graph.bits import graph_keys
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
@@ -20,7 +18,7 @@ from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class BCDNets(StructureLearner):
     """BCD Nets (Cundy, Grover & Ermon 2021) for continuous, observational data.
 

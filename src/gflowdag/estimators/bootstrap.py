@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,7 @@ from gflowdag.baselines.causal_learn import import_causal_learn
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import fraction, positive, whole
+from gflowdag.estimators.parameters import fraction, keyword_parameters, positive, whole
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.place import typed
@@ -22,7 +21,7 @@ from gflowdag.score.registry import unbound_score
 from gflowdag.search import ges
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class _Bootstrap(StructureLearner):
     """What both share: resampling, orientation, and the record of what went wrong."""
 
@@ -106,7 +105,7 @@ class _Bootstrap(StructureLearner):
         return Diagnostics("unverified", " ".join(sentences), share_done=done, extra=counts)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class BootstrapGES(_Bootstrap):
     """Greedy equivalence search (Chickering 2002) on resampled rows (Friedman et al. 1999).
 
@@ -161,7 +160,7 @@ class BootstrapGES(_Bootstrap):
         return partial(ges.search, discrete=discrete, max_parents=limit, penalty=self.penalty)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class BootstrapPC(_Bootstrap):
     """The PC algorithm on resampled rows, by causal-learn.
 

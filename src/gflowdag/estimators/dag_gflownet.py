@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +22,7 @@ from gflowdag.estimators.held_out import (
 )
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.paper_recipe import PaperRecipe
-from gflowdag.estimators.parameters import one_of, positive, whole
+from gflowdag.estimators.parameters import keyword_parameters, one_of, positive, whole
 from gflowdag.gflownet.balanced import balanced_dags
 from gflowdag.gflownet.learners.edge_cloning import EdgeCloning
 from gflowdag.gflownet.learners.edges import EdgeLearner
@@ -69,7 +69,7 @@ def preset_for(name: str, num_variables: int) -> Preset:
     return preset
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class DAGGFlowNet(TrainedLearner):
     """A GFlowNet that builds DAGs one edge at a time (Deleu et al. 2022).
 

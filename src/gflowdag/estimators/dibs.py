@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +11,7 @@ from gflowdag.baselines.graph_score import graph_score
 from gflowdag.errors import TrainingError
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import one_of, positive, whole
+from gflowdag.estimators.parameters import keyword_parameters, one_of, positive, whole
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -23,7 +21,7 @@ from gflowdag.score import Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class DiBS(StructureLearner):
     """Marginal DiBS (Lorch et al. 2021) with the score and structure prior of this library.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gflowdag import exact
@@ -12,7 +10,7 @@ from gflowdag.errors import TooLargeError
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.cost import seconds_of
 from gflowdag.estimators.method import Method, Problem
-from gflowdag.estimators.parameters import whole
+from gflowdag.estimators.parameters import keyword_parameters, whole
 from gflowdag.exact.size import estimated_bytes, estimated_seconds
 from gflowdag.graph.bits import compress, parent_masks
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -22,7 +20,7 @@ from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class ExactPosterior(StructureLearner):
     """The posterior summed over all DAGs: exact evidence and marginals, independent samples, the best graph.
 

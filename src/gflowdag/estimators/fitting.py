@@ -63,7 +63,7 @@ def fit(
     chosen = estimator_class(method)
     parameters = inspect.signature(chosen).parameters
     if unknown := sorted(own.keys() - parameters.keys()):
-        known = (*sorted(parameters), *_READING, "interventions")
+        known = ("method", *sorted(parameters), *_READING, "interventions")
         raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {instead(unknown[0], known)}")
     estimator = chosen(
         score=score,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import whole
+from gflowdag.estimators.parameters import keyword_parameters, whole
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
@@ -20,7 +20,7 @@ from gflowdag.score import Score
 MAX_VARIABLES = 60  # the splits of one part are counted in 64-bit integers
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class Gadget(StructureLearner):
     """Partition MCMC with candidate parents (Viinikka et al. 2020), by sumu.
 

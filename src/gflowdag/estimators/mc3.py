@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import whole
+from gflowdag.estimators.parameters import keyword_parameters, whole
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -19,7 +19,7 @@ from gflowdag.score.base import MAX_TABLE_VARIABLES
 MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class MC3(StructureLearner):
     """Structure MCMC: chains that add, remove and reverse single edges (Madigan & York 1995).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from gflowdag.estimators.held_out import downgrade_if_unseen, unseen_share
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.estimators.parameters import positive, whole
+from gflowdag.estimators.parameters import keyword_parameters, positive, whole
 from gflowdag.gflownet.learners.order_cloning import OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
 from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
@@ -46,7 +46,7 @@ _UNTESTED = (
 )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class OrderGFlowNet(TrainedLearner):
     """A GFlowNet over canonical orders: parent sets are summed out, and every sample carries its weight.
 

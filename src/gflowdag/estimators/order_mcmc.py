@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -11,7 +11,7 @@ from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_verdict import restricted_verdict
-from gflowdag.estimators.parameters import fraction, whole
+from gflowdag.estimators.parameters import fraction, keyword_parameters, whole
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
@@ -24,7 +24,7 @@ from gflowdag.score import Score
 TEMPERATURES = 10  # replicas of each chain beyond dense tables
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class OrderMCMC(StructureLearner):
     """Markov chains over canonical orders, with parent sets summed out: order MCMC without its bias.
 

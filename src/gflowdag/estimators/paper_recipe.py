@@ -16,9 +16,11 @@ from gflowdag.gflownet.learners.paper import PaperLearner
 from gflowdag.gflownet.policies.linear_transformer import Sizes
 from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.gflownet.trainer import Options
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import instead
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class PaperRecipe:
     """Network and training of the preset `paper`; the defaults are those of the official implementation.

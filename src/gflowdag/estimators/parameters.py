@@ -3,23 +3,33 @@
     num_steps: int = whole(3000)
     learning_rate: float = positive(0.005)
 
-None is allowed where it is the default.
+None is allowed where it is the default. `keyword_parameters` makes the class.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 from gflowdag.errors import GFlowDAGError
+from gflowdag.runtime.keywords import named_parameters
 
 _LIMIT = "limit"  # key of a field's metadata
 
 Limit = Callable[[Any], str | None]
 """From a value to what it must be, or None if it is."""
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def keyword_parameters(cls: type[T]) -> type[T]:
+    """A dataclass whose parameters are keywords; a misspelt one is answered with the name that was meant."""
+    return named_parameters(dataclass(kw_only=True, eq=False, repr=False)(cls))
 
 
 def whole(default: int | None, *, least: int = 1) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import shown_traces
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.parameters import positive, whole
+from gflowdag.estimators.parameters import keyword_parameters, positive, whole
 from gflowdag.mcmc.unrestricted.run import Result, Verdict, run
 from gflowdag.mcmc.unrestricted.saved import Saver, load_state
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -24,7 +23,7 @@ from gflowdag.score import Score
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@keyword_parameters
 class ParentSetMCMC(StructureLearner):
     """Chains over all DAGs that draw whole parent sets and reverse edges, until they agree.
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 from jax import Array
 
 from gflowdag.data import Dataset
@@ -18,6 +17,7 @@ from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
 from gflowdag.gflownet.trainer import clipped_adam, train
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.randomness import generator
 from gflowdag.score import Score, make_score
 
 
@@ -59,7 +59,7 @@ def train_together(
     Call it in double precision (`runtime.double_precision`). With a `folder`, checkpoints are left there,
     and training goes on from the last of them.
     """
-    seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
+    seed = int(generator(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.structure_prior) for table in tables]
     preset = estimator.training_preset(scores[0].num_variables)
     learners = [estimator.make_learner(score, preset, seed + index) for index, score in enumerate(scores)]

@@ -20,6 +20,7 @@ from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted
+from gflowdag.runtime.randomness import generator
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -331,7 +332,7 @@ class Posterior:
         """
         if num_samples < 1:
             raise DataError(f"num_samples must be 1 or more, got {num_samples}")
-        index = np.random.default_rng(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
+        index = generator(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
         scores = None if self.log_scores is None else self.log_scores[index]
         independent = 1 / (self._correlation() * np.square(self.weights).sum() + 1 / num_samples)
         return replace(

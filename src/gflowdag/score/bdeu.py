@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
@@ -38,6 +39,7 @@ class _Counts(NamedTuple):
     counts: NDArray[np.int64]  # [u]
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class BDeu:
     """Discrete networks under Dirichlet priors, for discrete columns.

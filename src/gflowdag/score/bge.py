@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.local_score import positive
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MAX_ROUNDING = 0.01  # nats that a local score may lose where columns are far from the prior mean
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class BGe:
     """Linear-Gaussian networks under a normal-Wishart prior, for continuous columns.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import shown
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gflowdag.data import Dataset
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class ConditionalGaussian:
     """Conditional Gaussian networks, for tables with continuous and discrete columns.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.runtime.compiled import compiled
+from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import shown
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.bge import BGe, log_minors, normal_wishart_posterior
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gflowdag.data import Dataset
 
 
+@named_parameters
 @dataclass(frozen=True, kw_only=True)
 class DegenerateGaussian:
     """Levels as orthonormal contrasts in a linear-Gaussian network, for columns of any kind.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
+from gflowdag.runtime.keywords import named_parameters
 
 
 @runtime_checkable
@@ -25,6 +26,7 @@ class Prior(Protocol):
         ...
 
 
+@named_parameters
 @dataclass(frozen=True)
 class UniformPrior:
     """Every DAG is equally likely."""
@@ -33,6 +35,7 @@ class UniformPrior:
         return np.zeros(d)
 
 
+@named_parameters
 @dataclass(frozen=True)
 class ErdosRenyiPrior:
     """Every edge is present with the same probability: `k log p + (d − 1 − k) log(1 − p)`.
@@ -56,6 +59,7 @@ class ErdosRenyiPrior:
         return k * np.log(p) + (d - 1 - k) * np.log1p(-p)
 
 
+@named_parameters
 @dataclass(frozen=True)
 class EdgePrior:
     """Every edge multiplies the prior by `beta`: `k log β`.
@@ -72,6 +76,7 @@ class EdgePrior:
         return np.arange(d) * np.log(self.beta)
 
 
+@named_parameters
 @dataclass(frozen=True)
 class FairPrior:
     """For each node, every number of parents is equally likely: `−log C(d − 1, k)`."""

@@ -61,6 +61,7 @@ def knowledge_rows(data: Dataset) -> list[tuple[str, str]]:
         ("Required edges", ", ".join(f"{source} → {target}" for source, target in knowledge.required)),
         ("Forbidden edges", ", ".join(f"{source} → {target}" for source, target in knowledge.forbidden)),
         ("Tiers, causes first", " | ".join(", ".join(tier) for tier in knowledge.tiers)),
+        ("Without parents", ", ".join(knowledge.exogenous)),
         ("Most parents of a variable", "" if knowledge.max_parents is None else str(knowledge.max_parents)),
     ]
     return [(title, text) for title, text in rows if text]
