@@ -67,4 +67,4 @@ def test_exact_posteriors_differ_wherever_they_do_and_say_what_was_asked() -> No
 def test_errors_of_an_unvouched_posterior_are_not_believed() -> None:
     rng = np.random.default_rng(3)
     doubtful = replace(_sampled(rng), diagnosis=Diagnostics("not converged", "Chains disagree."))
-    assert "not vouched for" in _sampled(rng).difference(doubtful).summary()
+    assert "neither exact nor trusted" in _sampled(rng).difference(doubtful).summary()

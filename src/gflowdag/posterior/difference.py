@@ -41,15 +41,13 @@ class Difference:
     @property
     def num_changed(self) -> int:
         """How many edges differ by more than noise."""
-        changed: Any = self.edges["more_than_noise"]
-        return int(changed.sum())
+        return int(np.count_nonzero(np.asarray(self.edges["more_than_noise"], bool)))
 
     def summary(self) -> str:
         """The difference in a few sentences."""
         if not len(self.edges):
-            return "They have no two variables in common."
-        differences: Any = self.edges["difference"]
-        most = float(differences.abs().max())
+            return "The two posteriors have fewer than two variables in common."
+        most = float(np.abs(np.asarray(self.edges["difference"], np.float64)).max())
         told = [
             f"{counted(self.num_changed, 'edge')} of {len(self.edges):,} "
             f"{'differs' if self.num_changed == 1 else 'differ'} by more than sampling noise; "
@@ -58,12 +56,13 @@ class Difference:
         if self.unvouched:
             which = " and the ".join(self.unvouched)
             told.append(
-                f"The {which} posterior is not vouched for, so its noise may be more than its errors say."
+                f"The {which} posterior is neither exact nor trusted: it may be noisier than its errors say."
             )
         for names, other in ((self.only_first, "first"), (self.only_second, "second")):
             if names:
                 told.append(
-                    f"Only the {other} has {', '.join(names)}: effects of leaving variables out count."
+                    f"Only the {other} has {', '.join(names)}: a part of the difference may come from "
+                    "leaving variables out."
                 )
         return " ".join(told)
 
