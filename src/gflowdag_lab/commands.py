@@ -13,7 +13,7 @@ import typer
 from gflowdag.cli import Quiet, Seed, make_console
 from gflowdag.runtime import noted_at_interrupt
 
-_GOES_ON = "what is finished stays, and the same command goes on with the rest"
+_GOES_ON = "what is finished stays; run the same command again for the rest"
 
 
 def reproduce(
@@ -24,15 +24,19 @@ def reproduce(
             "limitations, all; or page: write the page from what is stored."
         ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Small settings: minutes on two cores.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the fits; finished ones are not repeated.")] = Path(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small settings, which take minutes on two cores.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the fits; finished fits are not repeated.")] = Path(
         "reproduction"
     ),
     methods: Annotated[str | None, typer.Option(help="Rows to run, separated by commas.")] = None,
     datasets: Annotated[int | None, typer.Option(min=1, help="Number of simulated data sets.")] = None,
     budget: Annotated[
         float | None,
-        typer.Option(min=1.0, help="Seconds of training of each DAG-GFlowNet, or of each stack --together."),
+        typer.Option(
+            min=1.0, help="Seconds of training for each DAG-GFlowNet, or for each stack with --together."
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     scheduler: Annotated[str | None, typer.Option(help="Dask scheduler, tcp://HOST:8786.")] = None,
@@ -41,7 +45,8 @@ def reproduce(
     ] = False,
     page: Annotated[Path | None, typer.Option(help="Markdown file (default: OUT/reproduction.md).")] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave rows of the page's tables that no fit here replaces.")
+        bool,
+        typer.Option("--keep", help="Keep the rows of the page's tables that no fit in the folder replaces."),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -70,9 +75,9 @@ def reproduce(
 
 
 def bench(
-    out: Annotated[Path, typer.Option(help="JSON file; rows that it holds are not measured again.")] = Path(
-        "bench.json"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="JSON file of results; rows that it already has are not measured again.")
+    ] = Path("bench.json"),
     methods: Annotated[str | None, typer.Option(help="Methods, separated by commas (default: all).")] = None,
     sizes: Annotated[
         str | None, typer.Option(help="Numbers of variables, up to 20 (default: 5,11,16,20).")
@@ -81,16 +86,23 @@ def bench(
         str | None,
         typer.Option(help="exact, quality, sampling, scores, variables, rows (default: all)."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Four methods, one size: two minutes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Measure four methods at one size, in about two minutes.")
+    ] = False,
     cap: Annotated[
-        float | None, typer.Option(min=0.1, help="Begin no fit that would take longer, in seconds (60).")
+        float | None,
+        typer.Option(min=0.1, help="Do not begin a fit that would take longer than this, in seconds."),
     ] = None,
-    baseline: Annotated[str, typer.Option(help="Method that the others are set beside.")] = "mc3",
+    baseline: Annotated[str, typer.Option(help="Method with which the others are compared.")] = "mc3",
     join: Annotated[
-        list[Path] | None, typer.Option(help="Another file of this machine, whose rows count as well.")
+        list[Path] | None, typer.Option(help="Another result file of this machine, whose rows are added.")
     ] = None,
-    compare: Annotated[Path | None, typer.Option(help="Older results: what got slower?")] = None,
-    tolerance: Annotated[float, typer.Option(min=1, help="How many times slower is still alike.")] = 1.5,
+    compare: Annotated[
+        Path | None, typer.Option(help="File of older results: report what became slower.")
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=1, help="Factor in time up to which two measurements count as equal.")
+    ] = 1.5,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:

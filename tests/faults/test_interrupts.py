@@ -79,8 +79,7 @@ def test_ctrl_c_in_a_study_says_that_the_same_command_goes_on(tmp_path: Path) ->
     _, errors = process.communicate(timeout=100)
     assert process.returncode == 130, errors
     assert (
-        errors
-        == "gflowdag: interrupted; what is finished stays, and the same command goes on with the rest\n"
+        errors == "gflowdag: interrupted; what is finished stays; run the same command again for the rest\n"
     )
 
 

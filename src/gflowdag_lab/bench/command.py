@@ -72,7 +72,7 @@ def run_bench(
     show = console or Console(quiet=True)
     for name in chosen:
         if not is_installed(name):
-            show.print(f"{name}: not installed, left out")
+            show.print(f"{name} is not installed and is left out")
     measured = {row["name"] for row in results.rows}
     missing = [task for task in tasks if task.name not in measured]
     if missing:
@@ -122,8 +122,8 @@ def _numbers(sizes: Sequence[int | str]) -> list[int]:
     numbers = [int(size) for size in sizes if str(size).isdecimal()]
     if len(numbers) < len(sizes) or any(not 2 <= number <= MAX_VARIABLES for number in numbers):
         raise GFlowDAGError(
-            f"sizes are numbers from 2 to {MAX_VARIABLES}, the reach of the exact posterior that judges; "
-            f"got {', '.join(map(str, sizes))}"
+            f"sizes are numbers from 2 to {MAX_VARIABLES}, the limit of the exact posterior, which is the "
+            f"reference; got {', '.join(map(str, sizes))}"
         )
     return numbers
 

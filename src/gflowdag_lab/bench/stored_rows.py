@@ -89,7 +89,7 @@ class Results:
         if not isinstance(rows, list) or content.get("schema") != SCHEMA:
             raise FileFormatError(f"{path} holds no rows of this version's benchmark: measure them again")
         if damaged := [number for number, row in enumerate(rows, start=1) if not _is_row(row)]:
-            raise FileFormatError(f"{path} is damaged: row {damaged[0]} is no measurement")
+            raise FileFormatError(f"{path} is damaged: row {damaged[0]} is not a measurement")
         about = {key: value for key, value in content.items() if key not in ("schema", "rows")}
         return cls(Path(path), about, rows)
 
