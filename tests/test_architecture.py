@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,18 @@ def test_no_approximate_estimator_uses_the_exact_engine() -> None:
         if path.stem in {"exact", "auto", "cost", "compare"}:  # cost: only what it would take
             continue
         assert "exact" not in _imported_rooms(path), path.name
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    import gflowdag
+
+    root = SOURCE.parent.parent
+    citation = re.search(r"^version: (.+)$", (root / "CITATION.cff").read_text("utf-8"), re.M)
+    changes = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text("utf-8"), re.M)
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    assert citation
+    assert changes
+    assert {gflowdag.__version__, project["version"], citation[1]} == {changes[1]}
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

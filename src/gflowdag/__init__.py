@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gflowdag.estimators.registry import CLASSES
-
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Public name -> module; imported on first use, so that `import gflowdag` and `gflowdag --help` stay quick.
+# Beside them there is the class of every method.
 _LAZY = {
     "Dataset": "gflowdag.data",
     "Knowledge": "gflowdag.data",
@@ -21,7 +20,6 @@ _LAZY = {
     "LocalScore": "gflowdag.score",
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
-    **dict.fromkeys(CLASSES, "gflowdag.estimators"),
     "PaperRecipe": "gflowdag.estimators",
     "compare": "gflowdag.estimators.compare",
     "Comparison": "gflowdag.posterior.comparison",
@@ -67,17 +65,21 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
     import importlib
 
-    __all__ = sorted([*_LAZY, *_MODULES, "__version__"])
-
     def __getattr__(name):
         if name in _MODULES:
             value = importlib.import_module(_MODULES[name])
         elif name in _LAZY:
             value = getattr(importlib.import_module(_LAZY[name]), name)
-        else:
+        elif name == "__all__":
+            value = __dir__()
+        elif name.startswith("_") or (value := _methods().class_of_name(name)) is None:
             raise AttributeError(f"module 'gflowdag' has no attribute {name!r}")
         globals()[name] = value
         return value
 
     def __dir__():
-        return __all__
+        classes = [kind for _, kind in _methods().REGISTRY.values()]
+        return sorted([*_LAZY, *_MODULES, *classes, "__version__"])
+
+    def _methods():
+        return importlib.import_module("gflowdag.estimators.registry")

@@ -13,8 +13,9 @@ import pytest
 from sklearn.base import clone
 
 import gflowdag as gd
-from gflowdag.errors import GFlowDAGError, MissingExtraError
+from gflowdag.errors import GFlowDAGError, MissingExtraError, TooLargeError
 from gflowdag.estimators import REGISTRY, estimator_class
+from gflowdag.exact.size import estimated_bytes
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import Diagnostics
 
@@ -153,6 +154,29 @@ def test_auto_is_exact_within_two_minutes_or_the_budget_and_takes_one_method_alo
     assert posterior.diagnosis.chosen is not None
     assert posterior.diagnosis.chosen.startswith(f"{chosen}: ")
     assert why in posterior.diagnosis.chosen
+
+
+def test_the_exact_posterior_beyond_20_variables_is_told_what_it_takes_and_refused_by_memory_alone(
+    monkeypatch,
+) -> None:
+    class Started(Exception):
+        pass
+
+    def start(*_):
+        raise Started
+
+    monkeypatch.setattr(gd.ExactPosterior, "_infer", start)
+    table = np.random.default_rng(0).normal(size=(60, 26))
+    needed = estimated_bytes(26)
+    monkeypatch.setattr("gflowdag.exact.size.total_memory", lambda: needed)
+    with (
+        pytest.warns(UserWarning, match=r"over 26 variables takes about 2 hours .* GiB"),
+        pytest.raises(Started),
+    ):
+        gd.fit(table, method="exact")
+    monkeypatch.setattr("gflowdag.exact.size.total_memory", lambda: needed - 1)
+    with pytest.raises(TooLargeError, match=r"26 variables .* more memory than this machine has"):
+        gd.fit(table, method="exact")
 
 
 def test_auto_leaves_the_exact_posterior_where_the_machine_has_no_memory_for_it(monkeypatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json
+import pkgutil
 import subprocess
 import sys
 import textwrap
@@ -14,15 +16,57 @@ import numpy as np
 import pytest
 
 import gflowdag as gd
+import gflowdag.estimators
 from gflowdag.data.read_options import READ_OPTIONS, ColumnKeywords, ReadKeywords
 from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
-from gflowdag.estimators import REGISTRY, estimator_class, method_names
+from gflowdag.estimators import REGISTRY, estimator_class, method_names, registry
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.fitting import fit
 from gflowdag.estimators.options import MethodOptions
 from gflowdag.estimators.registry import estimator_classes
 
 SHARED = {field.name for field in dataclasses.fields(StructureLearner)}
+
+
+def test_the_registry_finds_every_record_of_this_package_in_the_order_of_their_ranks() -> None:
+    found = {}
+    for module in pkgutil.iter_modules(gflowdag.estimators.__path__):
+        for name, kind in vars(importlib.import_module(f"gflowdag.estimators.{module.name}")).items():
+            if (
+                isinstance(kind, type)
+                and kind.__module__.endswith(f".{module.name}")
+                and "record" in vars(kind)
+            ):
+                found[kind.record.name] = (kind.record.rank, (module.name, name))
+    by_rank = sorted(found.items(), key=lambda entry: entry[1])
+    assert list(REGISTRY.items()) == [(method, place) for method, (_, place) in by_rank]
+    assert len({rank for rank, *_ in found.values()}) == len(found)
+
+
+def test_a_new_method_is_one_file(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "own.py").write_text(textwrap.dedent(OWN))
+    monkeypatch.setattr(gflowdag.estimators, "__path__", [*gflowdag.estimators.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "REGISTRY", registry.own_methods())
+    assert method_names() == [*REGISTRY, "own"]
+    post = gd.fit(np.random.default_rng(0).normal(size=(30, 3)), method="own", num_samples=4)
+    assert post.method == "own"
+    assert "Own" in dir(gd)
+    assert gd.Own is type(gd.Own()) is estimator_class("own")  # pyright: ignore
+    del gd.Own, sys.modules["gflowdag.estimators.own"]  # what was asked for once is kept
+
+
+def test_type_checkers_know_every_method() -> None:
+    """The lines for a new method; programs do without them."""
+    missing = {}
+    for module, kind in REGISTRY.values():
+        lines = {
+            "__init__.py": f"    from gflowdag.estimators import {kind} as {kind}\n",
+            "estimators/__init__.pyi": f"from gflowdag.estimators.{module} import {kind} as {kind}\n",
+        }
+        for file, line in lines.items():
+            if line not in (Path(str(gd.__file__)).parent / file).read_text(encoding="utf-8"):
+                missing[file] = line
+    assert not missing, "for type checkers to know the method, write these lines"
 
 
 @pytest.mark.parametrize("name", REGISTRY)

@@ -106,6 +106,14 @@ def test_the_description_in_a_file_is_json_for_every_parser(tmp_path: Path) -> N
     assert (loaded.diagnosis.pareto_k, loaded.diagnosis.ess, loaded.log_evidence) == (-np.inf, None, None)
 
 
+def test_a_file_of_version_0_2_by_a_method_without_a_prior_is_known_as_such(tmp_path) -> None:
+    arrays = read_npz(FILES / "version-0.2-mc3.npz", max_bytes=1 << 20)
+    meta = str(arrays["meta"]).replace('"mc3"', '"bootstrap-ges"')
+    np.savez(tmp_path / "old.npz", **{**arrays, "meta": np.array(meta)})
+    assert Posterior.load(tmp_path / "old.npz").diagnosis.uses_prior is False
+    assert Posterior.load(FILES / "version-0.2-mc3.npz").diagnosis.uses_prior is None
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

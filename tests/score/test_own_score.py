@@ -11,7 +11,10 @@ import pytest
 from score_problems import continuous, discrete
 
 import gflowdag as gd
+from gflowdag.cli.commands import rewrite_report
 from gflowdag.errors import ScoreError
+from gflowdag.posterior import runs
+from gflowdag.runtime.files import write_json
 from gflowdag.runtime.host_calls import host_errors
 from gflowdag.score import make_score
 
@@ -161,10 +164,18 @@ def test_an_error_of_a_score_inside_compiled_loops_reaches_the_user_as_it_is(wro
     assert not caplog.records  # JAX's own words about it
 
 
-def test_the_prior_counts_for_bootstrapped_ges_where_the_score_is_an_object():
+def test_the_prior_counts_for_bootstrapped_ges_where_the_score_is_an_object(tmp_path):
     options = {"num_bootstraps": 2, "n_jobs": 1, "random_state": 0}
     data = continuous(d=3, n=50)
     by_name = gd.BootstrapGES(**options).fit(data).posterior_
     by_object = gd.BootstrapGES(score=BIC(), **options).fit(data).posterior_
     assert by_name.diagnosis.uses_prior is False
     assert by_object.diagnosis.uses_prior is None
+    # A report written anew from the file says the same.
+    by_name.save(tmp_path / "name.npz")
+    by_object.save(tmp_path / "object.npz")
+    for name, says_prior in (("name", False), ("object", True)):
+        write_json(tmp_path / runs.CONFIG, {"prior": "fair"})
+        write_json(tmp_path / runs.MANIFEST, {})
+        page = rewrite_report(tmp_path / f"{name}.npz", tmp_path / f"{name}.html").read_text("utf-8")
+        assert ("with a fair prior over graphs" in page) == says_prior

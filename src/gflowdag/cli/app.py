@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import sys
+import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -314,6 +315,7 @@ def main() -> None:
     from gflowdag.errors import GFlowDAGError
     from gflowdag.runtime import interrupts
 
+    warnings.showwarning = lambda message, *_, **__: _complain(str(message))
     interrupts.end_in_order_at_sigterm()
     interrupts.repeat_lost_interrupts()
     for stream in (sys.stdout, sys.stderr):  # a terminal without an arrow shows a question mark

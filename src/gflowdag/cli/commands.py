@@ -292,7 +292,7 @@ def parse_duration(text: str) -> float:
 
 def rewrite_report(run: Path, to: Path | None) -> Path:
     """Write the report of a run folder (or a posterior file) anew."""
-    posterior = _with_use_of_prior(Posterior.load(run))
+    posterior = Posterior.load(run)
     folder = run if run.is_dir() else run.parent
     facts: dict[str, Any] = {"history": runs.read_metrics(folder)}
     if (folder / runs.CONFIG).exists():
@@ -301,15 +301,6 @@ def rewrite_report(run: Path, to: Path | None) -> Path:
         if isinstance(timings := facts["manifest"].get("timings"), dict):
             posterior = posterior.with_diagnostics(**timings)
     return posterior.report(to or folder / runs.REPORT, **facts)
-
-
-def _with_use_of_prior(posterior: Posterior) -> Posterior:
-    """The posterior with what version 0.2 did not store: that its method uses no structure prior."""
-    from gflowdag.estimators import REGISTRY, estimator_class
-
-    if posterior.method in REGISTRY and not estimator_class(posterior.method).record.uses_prior:
-        return posterior.with_diagnostics(uses_prior=False)
-    return posterior
 
 
 def _table_of(config: dict[str, Any]) -> dict[str, Any]:

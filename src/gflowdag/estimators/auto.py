@@ -32,6 +32,7 @@ class AutoPosterior(StructureLearner):
 
     record = Method(
         name="auto",
+        rank=10,
         label="automatic choice",
         answer="of the method chosen",
         gives="the answer of the method that it chooses",

@@ -44,6 +44,7 @@ class BCDNets(StructureLearner):
 
     record = Method(
         name="bcd-nets",
+        rank=120,
         label="variational orders and weights",
         answer="unverified",
         gives="variational samples",

@@ -125,6 +125,7 @@ class BootstrapGES(_Bootstrap):
 
     record = Method(
         name="bootstrap-ges",
+        rank=90,
         label="bootstrapped greedy equivalence search",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",
@@ -177,6 +178,7 @@ class BootstrapPC(_Bootstrap):
 
     record = Method(
         name="bootstrap-pc",
+        rank=100,
         label="bootstrapped PC algorithm",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",

@@ -109,6 +109,7 @@ class DAGGFlowNet(TrainedLearner):
 
     record = Method(
         name="dag-gflownet",
+        rank=50,
         label="GFlowNet over edges",
         answer="weighted, checks itself",
         gives="samples, evidence",

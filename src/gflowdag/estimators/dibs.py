@@ -49,6 +49,7 @@ class DiBS(StructureLearner):
 
     record = Method(
         name="dibs",
+        rank=110,
         label="Stein variational particles",
         answer="unverified",
         gives="variational samples",

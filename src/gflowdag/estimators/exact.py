@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from gflowdag import exact
@@ -15,7 +17,7 @@ from gflowdag.exact.size import estimated_bytes, estimated_seconds
 from gflowdag.graph.bits import compress, parent_masks
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.messages import counted, duration
+from gflowdag.runtime.messages import counted, duration, memory
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
@@ -35,6 +37,7 @@ class ExactPosterior(StructureLearner):
 
     record = Method(
         name="exact",
+        rank=20,
         label="exact posterior",
         answer="exact",
         gives="everything, exactly",
@@ -51,13 +54,17 @@ class ExactPosterior(StructureLearner):
 
     def _check(self, data: Dataset) -> None:
         super()._check(data)
-        exact.check_size(data.num_variables, self.max_variables)
+        d = data.num_variables
+        exact.check_size(d, self.max_variables)
         seconds = seconds_of_exact(data)
         if self.budget is not None and seconds > self.budget:
             raise TooLargeError(
                 f"the exact posterior of this table takes about {duration(seconds)}, more than the budget of "
                 f"{duration(self.budget)}: raise the budget, or use auto or parent-set-mcmc, which keep to it"
             )
+        if d > exact.MAX_VARIABLES:
+            cost = f"{duration(seconds)} on two cores and {memory(estimated_bytes(d))}"
+            warnings.warn(f"the exact posterior over {d} variables takes about {cost}", stacklevel=4)
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         d = score.num_variables

@@ -45,6 +45,7 @@ class Gadget(StructureLearner):
 
     record = Method(
         name="gadget",
+        rank=80,
         label="partition MCMC",
         answer="chains, checks itself",
         gives="marginals, by another implementation",

@@ -39,6 +39,7 @@ class MC3(StructureLearner):
 
     record = Method(
         name="mc3",
+        rank=70,
         label="structure MCMC",
         answer="chains, checks itself",
         gives="marginals",

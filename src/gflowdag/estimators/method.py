@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from gflowdag.data import Dataset, Knowledge
+from gflowdag.estimators.registry import UNRANKED
 from gflowdag.runtime.memory import total_memory
 from gflowdag.runtime.messages import memory
 
@@ -55,6 +56,7 @@ class Method:
 
     Args:
         name: on the command line.
+        rank: its place in lists of the methods of this package.
         label: for people.
         answer: how far its answer goes, in few words, as in the table of `check`.
         gives: what the answer is.
@@ -80,6 +82,7 @@ class Method:
     """
 
     name: str
+    rank: int = UNRANKED
     label: str
     answer: str
     gives: str

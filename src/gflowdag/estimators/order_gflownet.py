@@ -73,6 +73,7 @@ class OrderGFlowNet(TrainedLearner):
 
     record = Method(
         name="order-gflownet",
+        rank=40,
         label="GFlowNet over orders",
         answer="weighted, checks itself",
         gives="near-exact marginals, evidence",

@@ -47,6 +47,7 @@ class OrderMCMC(StructureLearner):
 
     record = Method(
         name="order-mcmc",
+        rank=60,
         label="order MCMC without its bias",
         answer="chains, checks itself",
         gives="marginals",

@@ -48,6 +48,7 @@ class ParentSetMCMC(StructureLearner):
 
     record = Method(
         name="parent-set-mcmc",
+        rank=30,
         label="MCMC over all DAGs by whole parent sets",
         answer="chains, checks itself",
         gives="marginals",

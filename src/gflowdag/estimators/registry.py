@@ -1,12 +1,16 @@
 """The methods by name: those of this package, and those that other packages bring.
 
-Naming a method here keeps its module unimported until it is needed. Another package registers a method as an
-entry point of the group `gflowdag.methods`, whose name is that of the method and which points at its class.
+A class with a record in a file of this folder is a method. Names are read from the text of the files, so that
+a module stays unimported until its method is needed. Another package registers a method as an entry point of
+the group `gflowdag.methods`, whose name is that of the method and which points at its class.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,22 +20,31 @@ if TYPE_CHECKING:
 
 GROUP = "gflowdag.methods"
 
-# Method name -> (module, class). A new method is one file and one line here.
-REGISTRY = {
-    "auto": ("auto", "AutoPosterior"),
-    "exact": ("exact", "ExactPosterior"),
-    "parent-set-mcmc": ("parent_set_mcmc", "ParentSetMCMC"),
-    "order-gflownet": ("order_gflownet", "OrderGFlowNet"),
-    "dag-gflownet": ("dag_gflownet", "DAGGFlowNet"),
-    "order-mcmc": ("order_mcmc", "OrderMCMC"),
-    "mc3": ("mc3", "MC3"),
-    "gadget": ("gadget", "Gadget"),
-    "bootstrap-ges": ("bootstrap", "BootstrapGES"),
-    "bootstrap-pc": ("bootstrap", "BootstrapPC"),
-    "dibs": ("dibs", "DiBS"),
-    "bcd-nets": ("bcd_nets", "BCDNets"),
-}
-CLASSES = {name: module for module, name in REGISTRY.values()}
+_CLASS_OR_RECORD = re.compile(r'^class (\w+)|^    record = Method\(\s*name="(.+?)"(?:,\s*rank=(\d+))?', re.M)
+UNRANKED = 1000  # methods without a place of their own come last, by name
+
+
+def own_methods() -> dict[str, tuple[str, str]]:
+    """Method name -> (module, class), by rank, of the methods of this package."""
+    found: list[tuple[int, str, str, str]] = []
+    for folder in sys.modules["gflowdag.estimators"].__path__:
+        for path in Path(folder).glob("*.py"):
+            kind = ""
+            for match in _CLASS_OR_RECORD.finditer(path.read_text(encoding="utf-8")):
+                if match[1]:
+                    kind = match[1]
+                else:
+                    found.append((int(match[3] or UNRANKED), match[2], path.stem, kind))
+    return {name: (module, kind) for _, name, module, kind in sorted(found)}
+
+
+REGISTRY = own_methods()
+
+
+def class_of_name(name: str) -> type[StructureLearner] | None:
+    """The estimator of this package by the name of its class."""
+    method = next((method for method, (_, kind) in REGISTRY.items() if kind == name), None)
+    return None if method is None else estimator_class(method)
 
 
 def method_names() -> list[str]:

@@ -24,6 +24,7 @@ VERSION_0_2 = 1  # its files are read too: all diagnostics were in one JSON dict
 MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zip bomb
 TIMINGS = ("seconds", "phases")  # not stored: the same seed is to give the same bytes
 _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
+_WITHOUT_PRIOR_0_2 = ("bootstrap-ges", "bootstrap-pc", "bcd-nets")  # its files do not say so
 _TEXTS = ("verdict", "explanation", "chosen")
 _FLAGS = ("interventional", "knowledge", "uses_prior")
 _NUMBERS = (
@@ -174,6 +175,8 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
     extra: Any = meta.get("extra", {})
     if meta["schema"] == VERSION_0_2:
         extra = {name: value for name, value in found.items() if name not in DIAGNOSTIC_NAMES}
+        if meta.get("method") in _WITHOUT_PRIOR_0_2:
+            found = {**found, "uses_prior": False}
     if not is_object(extra) or DIAGNOSTIC_NAMES & extra.keys():
         raise _damaged(path, "extra")
     values: dict[str, Any] = {name: _number(path, found, name) for name in _NUMBERS}
