@@ -123,11 +123,15 @@ def test_a_query_repeats_the_verdict(posterior: Posterior, tmp_path: Path) -> No
     run = saved(posterior, tmp_path)
     told = CliRunner().invoke(app, ["query", str(run), "edge", "line\nbreak", "return\rcarriage"])
     assert told.stdout.splitlines() == [
-        "line break → return carriage: 0.7500 ± 0.2165",
+        "line break → return carriage: 0.7500",
         "Not converged: It ended too early.",
     ]
     rows = json.loads(CliRunner().invoke(app, ["query", str(run), "path", "+1", "--json"]).stdout)
     assert {row["verdict"] for row in rows} == {"not converged"}
+    assert {row["error"] for row in rows} == {None}  # of chains that did not mix, an error says nothing
+    trusted = saved(posterior.with_diagnostics(verdict="trusted"), tmp_path / "trusted")
+    told = CliRunner().invoke(app, ["query", str(trusted), "edge", "line\nbreak", "return\rcarriage"])
+    assert told.stdout.splitlines()[0] == "line break → return carriage: 0.7500 ± 0.2165"
     assert answer(posterior, "edge", "+1", "-log10(p)")[0]["verdict"] == "not converged"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from report_posteriors import HOSTILE_NAMES, LONG_NAMES, hostile_posterior, noisy_posterior
 from rich.cells import cell_len
@@ -37,9 +38,19 @@ def test_the_verdict_comes_first_and_the_edges_follow_with_their_errors():
         "Modelled  Not checked. Whether the data fit the model is not known.",
     ]
     assert lines[3].startswith("Causal    Assumed. No hidden common cause and no feedback")
-    assert lines[5:7] == ["Method chosen: mc3: it is quick.", "Log evidence -3.0000"]
-    assert lines[8].split() == ["edge", "probability", "reverse", "absent", "±", "error"]
-    assert len(lines[9].split()) == 7
+    assert lines[6:8] == ["Method chosen: mc3: it is quick.", "Log evidence -3.0000"]
+    assert lines[9].split() == ["edge", "probability", "reverse", "absent", "±", "error"]
+    assert len(lines[10].split()) == 7
+    assert lines[10].split()[-1] == "–"  # chains that did not mix have no error worth the name
+
+
+def test_no_error_is_said_to_be_zero():
+    graphs = np.zeros((100, 2, 2), bool)
+    graphs[:, 0, 1] = True
+    diagnosis = Diagnostics("trusted", "R-hat is 1.001.", edge_errors=np.zeros((2, 2)))
+    chains = Posterior(graphs, ("a", "b"), diagnosis=diagnosis)
+    (row,) = [line for line in printed(chains) if line.startswith("a → b")]
+    assert row.split()[3:] == ["1.000", "0.000", "0.000", "<0.001"]
 
 
 def test_hostile_names_stay_on_their_line_and_in_80_columns():

@@ -81,6 +81,22 @@ def test_the_embedded_numbers_are_those_of_the_posterior(tmp_path):
     assert sum(content["distributions"]["scores"]["mass"]) == pytest.approx(1.0, rel=1e-5)
 
 
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-3])
+def test_log_scores_that_hardly_differ_are_no_histogram(spread, tmp_path):
+    graphs = np.zeros((50, 3, 3), bool)
+    scores = -327_000.0 + spread * np.linspace(0, 1, 50)  # many rows, discretised
+    page = read(Posterior(graphs, ("a", "b", "c"), log_scores=scores).report(tmp_path / "report.html"))
+    assert "scores" not in json.loads(page.json)["distributions"]
+
+
+def test_chains_that_did_not_mix_have_no_errors(tmp_path):
+    for verdict, known in (("not converged", False), ("trusted", True)):
+        posterior = noisy_posterior(4, 50, diagnosis=Diagnostics(verdict, "So it is."))
+        content = json.loads(read(posterior.report(tmp_path / "report.html")).json)
+        assert (content["graph"]["errors"][0][1] is not None) == known
+        assert all((row[5] is not None) == known for row in content["pairs"])
+
+
 def test_panels_without_content_are_absent(tmp_path):
     optional = {"truth", "methods", "traces", "data"}
     assert optional.isdisjoint(read(hostile_posterior().report(tmp_path / "bare.html")).ids)

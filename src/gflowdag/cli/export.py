@@ -17,7 +17,8 @@ from gflowdag.runtime.strict_json import dumps
 def answer(posterior: Posterior, question: str, source: str, target: str | None) -> list[dict[str, Any]]:
     """Probability and Monte-Carlo error of an edge, a path, or membership in a Markov blanket.
 
-    Every row repeats the verdict on the run: a probability may be read without the rest.
+    Every row repeats the verdict on the run: a probability may be read without the rest. The error is None
+    where chains did not mix: it says nothing then.
     """
     for name in filter(None, (source, target)):
         if name not in posterior.names:
@@ -32,7 +33,7 @@ def answer(posterior: Posterior, question: str, source: str, target: str | None)
             {
                 "statement": f"{source} {arrow} {name}",
                 "probability": float(p[i, j]),
-                "error": float(error[i, j]),
+                "error": float(error[i, j]) if posterior.diagnosis.has_errors else None,
                 "verdict": posterior.diagnosis.verdict,
             }
         )

@@ -50,7 +50,8 @@ def query(
         print_json(rows)
         return
     for row in rows:
-        spread = f" ± {row['error']:.4f}" if row["error"] >= 0.00005 else ""  # not ± 0.0000
+        told = posterior.diagnosis.has_errors and row["error"] >= 0.00005  # not ± 0.0000
+        spread = f" ± {row['error']:.4f}" if told else ""
         print(f"{one_line(row['statement'])}: {row['probability']:.4f}{spread}")
         if row.get("assumed"):
             edges = ", ".join(f"{a} → {b}" for a, b in row["assumed"])

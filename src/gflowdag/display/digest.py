@@ -70,7 +70,7 @@ def digest(
         tuple(_notes(found)),
         _evidence(posterior),
         ("edge", *("± error" if name == "error" else name for name in values)),
-        tuple((_edge(pair, label), *(f"{pair[name]:.3f}" for name in values)) for pair in pairs),
+        tuple((_edge(pair, label), *(_cell(pair[name], name, found) for name in values)) for pair in pairs),
         _closing(posterior, len(pairs), rest),
     )
 
@@ -89,6 +89,15 @@ def _likely_pairs(posterior: Posterior, max_rows: int) -> list[dict[Any, Any]]:
 
 def _edge(pair: dict[Any, Any], label: dict[str, str]) -> str:
     return f"{label[pair['source']]} → {label[pair['target']]}{ASSUMED if pair['assumed'] else ''}"
+
+
+def _cell(value: float, column: str, found: Diagnostics) -> str:
+    """A value of a row of edges. No error is said to be 0.000, and chains that did not mix have none."""
+    if column != "error":
+        return f"{value:.3f}"
+    if not found.has_errors:
+        return "–"
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
 
 
 def _evidence(posterior: Posterior) -> str | None:

@@ -18,8 +18,8 @@ _OF_VERDICT: dict[str, Colour] = {
     "unverified": "unsure",
 }
 _CAUSAL = (
-    "No hidden common cause and no feedback: nothing in the table can confirm it, and an arrow is a cause "
-    "only where it holds."
+    "No hidden common cause and no feedback, and rows that are no time series: none of these is handled. "
+    "Nothing in the table can confirm it, and an arrow is a cause only where it holds."
 )
 
 

@@ -98,6 +98,11 @@ class Diagnostics(Mapping[str, Any]):
         """Whether conclusions may be drawn: the verdict is `"exact"` or `"trusted"`."""
         return self.verdict in VOUCHED_FOR
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether Monte-Carlo errors say anything: those of chains that did not mix do not."""
+        return self.verdict != "not converged"
+
     def __getitem__(self, name: str) -> Any:
         value = getattr(self, name) if name in DIAGNOSTIC_NAMES else self.extra[name]
         if value is None:

@@ -25,6 +25,7 @@ _LAYER_HEIGHT = 84.0
 _MAX_CLASSES, _LARGE = 6, 24  # half as many drawings beyond so many variables
 _FEW_DRAWS = 20  # of a class: fewer often point the same way by chance
 _MAX_TRACE_POINTS = 400
+_LEAST_SPREAD = 1e-7  # of log scores, as a share of the largest, for a histogram with visible ends
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> Any:
@@ -55,13 +56,18 @@ def graph_content(posterior: Posterior) -> dict[str, Any]:
         "edges": numbers(p),
         "exact": posterior.diagnosis.verdict == "exact",
         "vouched": is_vouched_for(posterior),
-        "errors": numbers(posterior.edge_errors(), 3),
+        "errors": _errors(posterior.edge_errors(), posterior, 3),
         "paths": numbers(posterior.path_probabilities().to_numpy(), 4),
-        "pathErrors": numbers(posterior.path_errors(), 2),
+        "pathErrors": _errors(posterior.path_errors(), posterior, 2),
         "blankets": numbers(posterior.markov_blanket_probabilities().to_numpy(), 4),
-        "blanketErrors": numbers(posterior.markov_blanket_errors(), 2),
+        "blanketErrors": _errors(posterior.markov_blanket_errors(), posterior, 2),
         "unweighted": numbers(_unweighted(posterior)) if _has_two_estimates(posterior) else None,
     }
+
+
+def _errors(errors: NDArray[np.float64], posterior: Posterior, digits: int) -> Any:
+    """Monte-Carlo errors; nulls for chains that did not mix, whose errors say nothing."""
+    return numbers(errors if posterior.diagnosis.has_errors else np.full_like(errors, np.nan), digits)
 
 
 def _has_two_estimates(posterior: Posterior) -> bool:
@@ -77,12 +83,14 @@ def _unweighted(posterior: Posterior) -> NDArray[np.float64]:
 def pairs_content(posterior: Posterior) -> list[list[Any]]:
     """Rows of `Posterior.edge_table` as [source, target, →, ←, none, error, assumed], variables by index."""
     index = {name: i for i, name in enumerate(posterior.names)}
-    columns = ["probability", "reverse", "absent", "error"]
+    columns = ["probability", "reverse", "absent"]
+    has_errors = posterior.diagnosis.has_errors
     return [
         [
             index[row["source"]],
             index[row["target"]],
             *numbers([row[column] for column in columns]),
+            numbers(row["error"]) if has_errors else None,
             bool(row["assumed"]),
         ]
         for row in posterior.edge_table().to_dict(orient="records")
@@ -147,7 +155,7 @@ def distributions_content(posterior: Posterior) -> dict[str, Any]:
         "edges": {"first": first, "mass": numbers(mass[first:]), "mean": numbers(mass @ np.arange(len(mass)))}
     }
     scores = posterior.log_scores
-    if scores is not None and np.isfinite(scores).all() and np.ptp(scores) > 0:
+    if scores is not None and np.isfinite(scores).all() and _differ(scores):
         bins = int(np.clip(np.sqrt(posterior.num_samples), 5, 40))
         heights, ends = np.histogram(scores, bins=bins, weights=posterior.weights)
         best = posterior.diagnosis.best_log_score
@@ -158,6 +166,11 @@ def distributions_content(posterior: Posterior) -> dict[str, Any]:
             "best": numbers(scores.max() if best is None else best, 9),
         }
     return content
+
+
+def _differ(scores: NDArray[np.float64]) -> bool:
+    """Whether log scores differ by enough for a histogram; those of many rows may differ by rounding."""
+    return bool(np.ptp(scores) > _LEAST_SPREAD * np.abs(scores).max())
 
 
 def traces_content(posterior: Posterior, history: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ const COLUMNS = [
 if (pairRows.some(({ assumed }) => assumed))
   COLUMNS.push({ title: "direction", label: "assumed where the score forces the direction, or others that it follows from", value: ({ assumed }) => (assumed ? 1 : 0), cell: ({ assumed }) => [assumed ? "assumed" : ""] });
 if (!report.graph.exact)
-  COLUMNS.push({ title: "± error", label: "Monte-Carlo standard error of →", value: (row) => row.error, cell: (row) => [shown(row.error)] });
+  COLUMNS.push({ title: "± error", label: "Monte-Carlo standard error of →", value: (row) => row.error ?? 0, cell: (row) => [row.error === null ? "–" : shown(row.error)] });
 if (report.graph.unweighted)
   COLUMNS.push({ title: "→ unweighted", label: "probability of → before importance weights", value: ({ i, j }) => report.graph.unweighted[i][j], cell: ({ i, j }) => [shown(report.graph.unweighted[i][j])] });
 if (report.truth)
