@@ -131,12 +131,12 @@ def _array(shape: tuple[int, ...], descr: str, content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        (_array((2**40,), "<f8", b"12345678"), "claims another size"),
-        (_array((2**28,), "<f8", b"12345678"), "claims another size"),
+        (_array((2**40,), "<f8", b"12345678"), "has another size than it claims"),
+        (_array((2**28,), "<f8", b"12345678"), "has another size than it claims"),
         (_array((-1, -1), "<f8", b"12345678"), "no plain numbers"),
         (_array((1,), "|O", b"12345678"), "no plain numbers"),
         (_array((1,), "<U2", b"\xff" * 8), "holds no text"),
-        (_array((1,), "<f8", b"1234"), "claims another size"),
+        (_array((1,), "<f8", b"1234"), "has another size than it claims"),
         (bytes(64 << 20), "would unpack to 64 MiB"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Draws that stand for more than their number: each one follows the policy, together they spread evenly.
+"""Balanced draws: each one follows the policy, and together they spread evenly.
 
 Independent trajectories leave to chance what could be shared out: of a hundred that come through one state,
 the number that take a certain edge is binomial. Here a batch is sorted by state in every step, and neighbours
@@ -6,8 +6,8 @@ get the points of a low-discrepancy sequence as their random numbers (array-RQMC
 2008). A random shift in every step makes each trajectory by itself one of the policy, whatever the order, so
 that averages over a batch are unbiased; they only vary less.
 
-This shows where states have many visitors. So a pool of several times the wanted number is drawn and sorted
-by graph, and only every eighth, say, is kept, from a random start (systematic sampling).
+This helps where many trajectories pass through a state. So a pool of several times the wanted number is
+drawn and sorted by graph, and only every eighth, say, is kept, from a random start (systematic sampling).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LARGEST = 1 - 2.0**-40  # random numbers stay below 1 when they are multiplied 
 def balanced_dags(
     space: EdgeSpace, policy: Policy, key: Array, num_samples: int, *, pool: int = 8
 ) -> Samples:
-    """DAGs that follow the policy one by one, and more closely than independent ones all together.
+    """DAGs each of which follows the policy, and which together match it better than independent draws.
 
     Args:
         space: the problem.

@@ -1,4 +1,4 @@
-"""Misspelt keyword arguments at the doors of the package: a sentence with the name that was meant."""
+"""Misspelt keyword arguments in public functions: a sentence with the name that was meant."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ def silent(done: float, total: float, /, **values: float) -> None:
 
 
 def begin_phase(progress: Progress, name: str) -> None:
-    """Tell a listener that cares for phases that what it hears from now on is about the phase `name`."""
+    """Announce the phase `name` to a listener that shows phases."""
     if isinstance(progress, _Shown):
         progress.begin(name)
 
 
 @contextmanager
 def progress_bar(title: str, *, enabled: bool = True) -> Iterator[Progress]:
-    """A progress bar on stderr or in a notebook, where anybody looks: silence in a file or a pipe."""
+    """A progress bar on stderr or in a notebook; nothing where stderr is a file or a pipe."""
     if not enabled:
         yield silent
         return

@@ -1,7 +1,7 @@
 """The `fast` learner: trajectories of the present policy, and some to graphs of another sampler.
 
 The reward is tempered up to the posterior. A policy that learns from its own trajectories alone keeps to the
-first mode that it finds, and its weights do not tell. So there may be *training graphs* of another sampler:
+first mode that it finds, and its weights do not show it. There may be *training graphs* of another sampler:
 some trajectories of each batch are walked back from them. A balance holds for all trajectories, wherever they
 come from, so these graphs need not follow the posterior, and what is learnt does not depend on them.
 """
