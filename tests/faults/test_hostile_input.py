@@ -236,7 +236,15 @@ def test_a_wrong_true_graph_is_found_before_the_work(tmp_path: Path) -> None:
     config = {"data": str(tmp_path / "table.csv"), "truth_file": tmp_path / "truth.csv"}
     with pytest.raises(DataError, match="unknown variables: nobody"):
         commands.run_fit(
-            config | {"method": "exact", "score": "auto", "budget": None, "iterations": None, "preset": None},
+            config
+            | {
+                "method": "exact",
+                "score": "auto",
+                "prior": "auto",
+                "budget": None,
+                "iterations": None,
+                "preset": None,
+            },
             out=tmp_path / "run",
             resume=False,
             verbose=False,
