@@ -67,7 +67,14 @@ def test_where_the_exact_posterior_is_slow_the_findings_say_that_nothing_was_tri
     assert "takes longer than a second" in tried.diagnostics().model_fit.findings[0].sentence()
 
 
-def test_a_table_of_both_kinds_is_not_said_to_fit() -> None:
+def test_a_table_of_both_kinds_is_looked_at_too() -> None:
     frame = table(skewed=False).assign(c=np.where(table(skewed=False)["c"] > 0, "yes", "no"))
-    post = gd.fit(frame, method="exact", score="degenerate-gaussian")
+    right = gd.fit(frame, method="exact", score="conditional-gaussian")
+    assert trust_lines(right)[1].state == "No objection"
+    wrong = gd.fit(frame.assign(b=np.exp(frame["b"])), method="exact", score="conditional-gaussian")
+    assert trust_lines(wrong)[1].state == "Doubtful"
+
+
+def test_a_table_of_few_rows_is_not_said_to_fit() -> None:
+    post = gd.fit(table(skewed=False).head(20), method="exact")
     assert trust_lines(post)[1].state == "Not checked"

@@ -127,6 +127,95 @@ def test_a_violation_in_a_discrete_table_is_found(check: str, plant) -> None:
     assert "d" in found(check_residuals(*fitted(frame))).get(check, ())
 
 
+def mixed(seed: int = 0, rows: int = N) -> pd.DataFrame:
+    """arm → b ← a with an intercept, a slope and a variance in each cell, and d ← arm."""
+    rng = np.random.default_rng(seed)
+    arm = rng.integers(0, 3, rows)
+    noise = rng.normal(size=(rows, 3))
+    a = noise[:, 0]
+    b = arm + np.array([0.8, -0.5, 0.0])[arm] * a + np.array([0.5, 1.0, 2.0])[arm] * noise[:, 1]
+    d = 2.0 * arm + noise[:, 2]
+    return pd.DataFrame({"arm": np.array(list("uvw"))[arm], "a": a, "b": b, "d": d})
+
+
+def of_mixed(frame: pd.DataFrame, **options: object) -> tuple[gd.Posterior, gd.Dataset]:
+    """The graph that made `mixed` tables; what is found does not depend on a score."""
+    data = gd.Dataset.from_frame(frame, **options)
+    graph = np.zeros((1, 4, 4), bool)
+    graph[0, [0, 1, 0], [2, 2, 3]] = True
+    return gd.Posterior(graph, data.names), data
+
+
+def skewed_in_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(d=np.exp(frame["d"] - 2.0 * frame["arm"].map({"u": 0, "v": 1, "w": 2})))
+
+
+def curved_in_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(b=frame["b"] + 1.5 * frame["a"] ** 2)
+
+
+def unequal_in_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    noise = np.random.default_rng(4).normal(size=len(frame))
+    return frame.assign(b=noise * (0.2 + np.abs(frame["a"])))
+
+
+def outlying_in_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    changed = frame.copy()
+    changed.loc[500, "d"] += 15.0
+    changed.loc[500, "arm"] = "v"
+    return changed
+
+
+def rare_in_mixed(frame: pd.DataFrame) -> pd.DataFrame:
+    changed = frame.copy()
+    changed.loc[[5, 80], "arm"] = "x"
+    return changed
+
+
+MIXED = [
+    ("skewness", "d", skewed_in_cells),
+    ("curvature", "b", curved_in_cells),
+    ("unequal variance", "b", unequal_in_cells),
+    ("outliers", "d", outlying_in_cells),
+    ("serial dependence", "d", lambda frame: serial(frame)),
+    ("rare levels", "arm", rare_in_mixed),
+]
+
+
+@pytest.mark.parametrize(("check", "column", "plant"), MIXED, ids=[check for check, _, _ in MIXED])
+def test_a_violation_in_a_mixed_table_is_found(check: str, column: str, plant) -> None:
+    assert column in found(check_residuals(*of_mixed(plant(mixed())))).get(check, ())
+
+
+def test_a_mixed_table_that_fits_is_flagged_in_one_case_of_a_hundred() -> None:
+    alarms: dict[str, int] = {}
+    for seed in range(REPEATS):
+        fit = check_residuals(*of_mixed(mixed(seed, 300)))
+        assert fit.given_parents
+        for finding in fit.findings:
+            alarms[finding.check] = alarms.get(finding.check, 0) + 1
+    assert max(alarms.values(), default=0) <= MOST_ALARMS, alarms
+
+
+def test_outliers_are_named_by_their_rows_in_the_table() -> None:
+    for options in ({}, {"interventions": ["d"] * 100 + [""] * (N - 100)}):
+        (finding,) = [
+            finding
+            for finding in check_residuals(*of_mixed(outlying_in_cells(mixed()), **options)).findings
+            if finding.check == "outliers"
+        ]
+        assert "d in row 501" in finding.sentence()
+    targets = ["a"] * 10 + [""] * (N - 10)
+    (finding,) = check_table(gd.Dataset.from_frame(outlying(chain()), interventions=targets)).findings
+    assert "d in row 18, 301" in finding.sentence()
+
+
+def test_what_could_not_be_looked_at_is_no_absence_of_objections() -> None:
+    fit = check_residuals(*of_mixed(mixed(rows=20)))
+    assert not fit.given_parents
+    assert any("Too few rows" in note for note in fit.not_checked)
+
+
 def test_few_rows_for_the_parameters_are_named() -> None:
     assert "few rows" in found(check_table(gd.Dataset.from_frame(chain(rows=15))))
     wide = pd.DataFrame(np.random.default_rng(0).integers(0, 8, (200, 3))).astype("category")

@@ -20,7 +20,6 @@ from gflowdag.data.refusals import added_options, mended, problem_list, table_pr
 from gflowdag.display.trust import sentences
 from gflowdag.errors import DataError, KnowledgeError, ScoreError
 from gflowdag.posterior.model_fit import ModelFit, check_table
-from gflowdag.posterior.model_fit.tables import NOT_FOR_BOTH_KINDS
 from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import option
 
@@ -214,7 +213,7 @@ def _print_model_fit(fit: ModelFit, console: Console) -> None:
     """Print what in the table speaks against the model."""
     console.print("\nDoes the model fit?", style="bold")
     said = sentences(fit, "command line")
-    if not said and NOT_FOR_BOTH_KINDS not in fit.not_checked:
+    if not said:
         said = ["Nothing in the table alone speaks against it; the residuals are checked after the fit."]
     for sentence in said:
         console.print(f"- {sentence}", markup=False)

@@ -36,7 +36,7 @@ def with_remedies_tried(posterior: Posterior, data: Dataset, *, score: Any, prio
         return posterior.with_diagnostics(model_fit=replace(found, findings=findings))
 
     def refit(changed: Dataset) -> Posterior:
-        same_kind = changed.is_continuous == data.is_continuous
+        same_kind = (changed.is_continuous, changed.is_discrete) == (data.is_continuous, data.is_discrete)
         learner = ExactPosterior(
             score=score if same_kind else "auto", prior=prior, num_samples=1, random_state=0
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import shown
 
 _PARENT_SETS = 3  # of a variable that are looked at, the most probable
+_CELLS = 3  # of the discrete parents that are looked at, the largest
 _ROWS_PER_PARAMETER = 5
 # What the table alone tells, whatever the parents are.
 _OF_TABLES = ("deterministic", "rare levels", "few values")
@@ -38,19 +40,24 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
         posterior: the answer.
         data: its table, columns in the order of the posterior.
     """
-    if data.is_mixed:
-        return check_table(data)
-    residuals = {name: _residuals(posterior, data, j) for j, name in enumerate(data.names)}
+    sets = [_likely_parents(posterior, j) for j in range(data.num_variables)]
+    residuals = {name: _residuals(data, j, sets[j]) for j, name in enumerate(data.names)}
     found = [finding for finding in check_table(data).findings if finding.check in _OF_TABLES]
     found += _few_rows(data, residuals)
     notes: list[str] = []
-    if short := [name for name, draws in residuals.items() if len(draws[0].x) < MIN_ROWS]:
+    few = {name for finding in found if finding.check == "few values" for name in finding.columns}
+    cells = {
+        name: _residuals_in_cells(data, j, sets[j])
+        for j, name in enumerate(data.names)
+        if data.kinds[j] == "continuous"
+    }
+    short = [name for name, draws in residuals.items() if len(draws[0].x) < MIN_ROWS]
+    if short := [name for name in data.names if name in short or not cells.get(name, True)]:
         notes.append(f"Too few rows to look at the residuals of {shown(short)}: {MIN_ROWS} are needed.")
     left = {name: draws for name, draws in residuals.items() if name not in short and _vary(draws)}
-    few = {name for finding in found if finding.check == "few values" for name in finding.columns}
-    if data.is_continuous and left:
-        found += shape_findings(data, {name: draws for name, draws in left.items() if name not in few})
-        found += _beside_parents(data, left)
+    if shaped := {name: draws for name, draws in cells.items() if name in left and _vary(draws)}:
+        found += shape_findings(data, {name: draws for name, draws in shaped.items() if name not in few})
+        found += _beside_parents(data, shaped)
     if sorted_by := sorting_columns(data):
         notes.append(
             f"The rows are sorted by {shown(sorted_by)}: whether its rows depend on each other was not "
@@ -58,46 +65,103 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
         )
     if in_order := {name: draws for name, draws in left.items() if name not in sorted_by}:
         found += serial_findings(in_order)
-    return ModelFit(tuple(with_one_transform(found, data)), tuple(notes), given_parents=True)
+    return ModelFit(tuple(with_one_transform(found, data)), tuple(notes), given_parents=bool(left))
 
 
 def _vary(draws: Sequence[Draw]) -> bool:
     return all(np.ptp(draw.x) > 1e-12 for draw in draws)
 
 
-def _residuals(posterior: Posterior, data: Dataset, node: int) -> list[Draw]:
-    """Residuals of one variable given its most probable parent sets, the most probable first."""
+def _likely_parents(posterior: Posterior, node: int) -> list[tuple[float, NDArray[np.bool_]]]:
+    """The most probable parent sets of a variable, bool [d], each with its probability."""
     drawn = np.ascontiguousarray(posterior.samples[:, :, node])
     packed = np.packbits(drawn, axis=1)
     keys = packed.view(f"V{packed.shape[1]}").ravel()
     _, first, of_sample = np.unique(keys, return_index=True, return_inverse=True)
-    sets = drawn[first]
-    mass = np.bincount(of_sample.ravel(), weights=posterior.weights, minlength=len(sets))
-    rows = slice(None) if data.intervened is None else ~data.intervened[:, node]
+    mass = np.bincount(of_sample.ravel(), weights=posterior.weights, minlength=len(first))
+    likely = np.argsort(-mass, kind="stable")[:_PARENT_SETS]
+    return [(float(mass[k]), drawn[first[k]]) for k in likely if mass[k] > 0]
+
+
+def _residuals(data: Dataset, node: int, sets: Sequence[tuple[float, NDArray[np.bool_]]]) -> list[Draw]:
+    """Residuals of one variable given each parent set, over all rows in which it was not set from outside."""
+    rows = _own_rows(data, node)
     values = data.values[rows]
-    remove = _without_regression if data.is_continuous else _without_cell_means
     return [
         Draw(
-            float(mass[k]),
-            remove(values[:, node], values[:, sets[k]]),
-            tuple((data.names[i], values[:, i]) for i in np.flatnonzero(sets[k])),
+            mass,
+            _without_parents(values[:, node], *_by_kind(data, values, parents)),
+            tuple((data.names[i], values[:, i]) for i in np.flatnonzero(parents)),
+            rows,
+            given,
         )
-        for k in np.argsort(-mass, kind="stable")[:_PARENT_SETS]
-        if mass[k] > 0
+        for given, (mass, parents) in enumerate(sets)
     ]
 
 
-def _without_regression(y: NDArray[np.float64], parents: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a linear regression on the parents [n, k] leaves."""
-    design = np.column_stack([np.ones(len(y)), parents])
-    return y - design @ np.linalg.lstsq(design, y)[0]
+def _residuals_in_cells(
+    data: Dataset, node: int, sets: Sequence[tuple[float, NDArray[np.bool_]]]
+) -> list[Draw]:
+    """The same, each within the rows of one cell of the discrete parents, of which the largest count.
+
+    In a cell a variable is normal with one variance, whatever it is in others.
+    """
+    own = _own_rows(data, node)
+    draws: list[Draw] = []
+    for given, (mass, parents) in enumerate(sets):
+        codes, _ = _by_kind(data, data.values[own], parents)
+        of_row = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+        counts = np.bincount(of_row)
+        for cell in np.argsort(-counts, kind="stable")[:_CELLS]:
+            if counts[cell] >= MIN_ROWS:
+                rows = own[of_row == cell]
+                _, numbers = _by_kind(data, data.values[rows], parents)
+                regressors = tuple(
+                    (data.names[i], data.values[rows, i])
+                    for i in np.flatnonzero(parents)
+                    if data.kinds[i] == "continuous"
+                )
+                x = _without_parents(data.values[rows, node], numbers[:, :0], numbers)
+                draws.append(Draw(mass * int(counts[cell]) / len(own), x, regressors, rows, given))
+    return draws
 
 
-def _without_cell_means(y: NDArray[np.float64], parents: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Codes less their mean among the rows with the same levels of the parents [n, k]."""
-    cells = np.unique(parents, axis=0, return_inverse=True)[1].ravel()
+def _own_rows(data: Dataset, node: int) -> NDArray[np.int64]:
+    """Rows in which a variable was not set from outside."""
+    return np.flatnonzero(np.ones(data.num_rows) if data.intervened is None else ~data.intervened[:, node])
+
+
+def _by_kind(
+    data: Dataset, values: NDArray[np.float64], parents: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The discrete and the continuous parents, each [n, k]."""
+    discrete = np.array([kind == "discrete" for kind in data.kinds])
+    return values[:, parents & discrete], values[:, parents & ~discrete]
+
+
+def _without_parents(
+    y: NDArray[np.float64], codes: NDArray[np.float64], numbers: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What a linear regression leaves, with an intercept in each cell of the discrete parents.
+
+    Args:
+        y: numbers or codes, [n].
+        codes: of the discrete parents, [n, k].
+        numbers: of the continuous parents, [n, m].
+    """
+    cells = (
+        np.unique(codes, axis=0, return_inverse=True)[1].ravel() if codes.shape[1] else np.zeros(len(y), int)
+    )
     counts = np.maximum(np.bincount(cells), 1)
-    return y - (np.bincount(cells, weights=y) / counts)[cells]
+
+    def centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return x - (np.bincount(cells, weights=x) / counts)[cells]
+
+    y = centred(y)
+    if not numbers.shape[1]:
+        return y
+    design = np.column_stack([centred(x) for x in numbers.T])
+    return y - design @ np.linalg.lstsq(design, y)[0]
 
 
 def _few_rows(data: Dataset, residuals: Mapping[str, Sequence[Draw]]) -> list[Finding]:
@@ -107,9 +171,10 @@ def _few_rows(data: Dataset, residuals: Mapping[str, Sequence[Draw]]) -> list[Fi
     most = 0
     for name, draws in residuals.items():
         parents = [parent for parent, _ in draws[0].regressors]
-        parameters = len(parents) + 2
-        if data.is_discrete:
-            parameters = (levels[name] - 1) * int(np.prod([levels[parent] for parent in parents]))
+        cells = math.prod(levels[parent] for parent in parents if levels[parent])
+        numbers = sum(not levels[parent] for parent in parents)
+        of_child = (levels[name] - 1) * (numbers + 1) if levels[name] else numbers + 2
+        parameters = of_child * cells
         ratio = len(draws[0].x) / max(parameters, 1)
         if ratio < _ROWS_PER_PARAMETER:
             few[name] = Tested(ratio, 0.0)

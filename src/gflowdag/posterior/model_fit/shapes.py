@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
 from gflowdag.data.read_options import Transform
@@ -16,6 +17,7 @@ from gflowdag.posterior.model_fit.statistics import (
     Tested,
     are_few,
     averaged,
+    by_parent_set,
     excess_kurtosis,
     leans,
     outlying_rows,
@@ -36,11 +38,15 @@ def shape_findings(data: Dataset, columns: Mapping[str, Sequence[Draw]]) -> list
         shape = _Shape(draws, len(columns))
         if shape.is_normal:
             continue
-        x = max(draws, key=lambda draw: draw.weight).x
-        rows = outlying_rows(x, len(columns))
-        if are_few(rows, len(x)) and _Shape([Draw(1.0, np.delete(x, rows))], len(columns)).is_normal:
-            outliers[name] = rows.tolist()
-        elif shape.is_skewed and leans(x):
+        cells = by_parent_set(draws)[0]  # of the most probable parent set
+        far = [outlying_rows(cell.x, len(columns) * len(cells)) for cell in cells]
+        rest = [cell._replace(x=np.delete(cell.x, rows)) for cell, rows in zip(cells, far, strict=True)]
+        num_rows = sum(len(cell.x) for cell in cells)
+        if are_few(np.concatenate(far), num_rows) and _Shape(rest, len(columns)).is_normal:
+            outliers[name] = [
+                row for cell, rows in zip(cells, far, strict=True) for row in _in_table(cell, rows)
+            ]
+        elif shape.is_skewed and any(leans(cell.x) for cell in cells):
             skewed[name] = shape.skew
         else:
             tailed[name] = shape.kurtosis
@@ -50,6 +56,11 @@ def shape_findings(data: Dataset, columns: Mapping[str, Sequence[Draw]]) -> list
             names = sorted(tested, key=lambda name: -abs(tested[name].value))
             found.append(wording.finding(names, tested, transform_remedy(data, names)))
     return found
+
+
+def _in_table(cell: Draw, rows: NDArray[np.int64]) -> list[int]:
+    """Rows of a draw as rows of the table."""
+    return (rows if cell.rows is None else cell.rows[rows]).tolist()
 
 
 class _Shape:

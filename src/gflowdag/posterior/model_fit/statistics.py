@@ -37,18 +37,35 @@ class Draw(NamedTuple):
     weight: float
     x: Column
     regressors: tuple[tuple[str, Column], ...] = ()
+    rows: NDArray[np.int64] | None = None  # of the table, where they are not all
+    given: int = 0  # which of several parent sets; those of one are residuals in its cells
 
 
 def averaged(test: Callable[[Column], Tested], draws: Sequence[Draw]) -> Tested:
-    """The mean of a statistic over weighted columns, with a p-value.
+    """The mean of a statistic over weighted parent sets, with a p-value; of several cells the worst counts.
 
     Twice a mean of p-values is a p-value (Vovk and Wang 2020, "Combining p-values via averaging").
     """
-    tested = [test(draw.x) for draw in draws]
-    total = sum(draw.weight for draw in draws)
-    value = sum(draw.weight * found.value for draw, found in zip(draws, tested, strict=True)) / total
-    p = sum(draw.weight * found.p for draw, found in zip(draws, tested, strict=True)) / total
-    return Tested(value, p if len(draws) == 1 else min(1.0, 2 * p))
+    sets = by_parent_set(draws)
+    tested = [_worst([test(draw.x) for draw in cells]) for cells in sets]
+    weights = [sum(draw.weight for draw in cells) for cells in sets]
+    value = sum(weight * found.value for weight, found in zip(weights, tested, strict=True)) / sum(weights)
+    p = sum(weight * found.p for weight, found in zip(weights, tested, strict=True)) / sum(weights)
+    return Tested(value, p if len(sets) == 1 else min(1.0, 2 * p))
+
+
+def by_parent_set(draws: Sequence[Draw]) -> list[list[Draw]]:
+    """The draws of each parent set, the first one first."""
+    sets: dict[int, list[Draw]] = {}
+    for draw in draws:
+        sets.setdefault(draw.given, []).append(draw)
+    return list(sets.values())
+
+
+def _worst(tested: Sequence[Tested]) -> Tested:
+    """The surest result of several cells, corrected for their number."""
+    worst = min(tested, key=lambda found: found.p)
+    return Tested(worst.value, min(1.0, worst.p * len(tested)))
 
 
 def skewness(x: Column) -> Tested:

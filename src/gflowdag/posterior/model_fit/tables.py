@@ -7,13 +7,14 @@ column is normal and every regression of one column on another is linear with on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from gflowdag.data import Dataset
+from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, normal_scores
 from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
 from gflowdag.posterior.model_fit.shapes import shape_findings, with_one_transform
@@ -36,13 +37,11 @@ from gflowdag.posterior.model_fit.words import (
 )
 from gflowdag.runtime.messages import shown
 
+_KINDS = ("continuous", "discrete")
 _ROWS_PER_VARIABLE = 5  # fewer, and the prior weighs as much as the rows in a regression on all others
 _ROWS_OF_A_LEVEL = 5  # fewer, and no table of counts with this level says much
 UNEXPLAINED = 1e-4  # share of a variance: noise of 1 % of the deviation, about what rounding to 2 digits adds
 _MOST_CELLS = 3e8  # rows × pairs of columns that are compared
-
-
-NOT_FOR_BOTH_KINDS = "Whether the model fits was not checked: the checks are for columns of one kind."
 
 
 class _Pairs(NamedTuple):
@@ -54,19 +53,26 @@ class _Pairs(NamedTuple):
 
 def check_table(data: Dataset) -> ModelFit:
     """Look at a table before the fit. Findings are for the table as it is coded, transforms included."""
-    if data.is_mixed:
-        return ModelFit(tuple(_rare_levels(data)), (NOT_FOR_BOTH_KINDS,))
-    found = [*_few_rows(data), *_few_values(data), *_rare_levels(data), *_deterministic(data)]
+    found = [*_few_values(data), *_rare_levels(data)]
+    for part in _of_one_kind(data):
+        found += [*_few_rows(part), *_deterministic(part)]
     notes: list[str] = []
-    observational = data if data.intervened is None else data.take(~data.intervened.any(axis=1))
+    untouched = np.ones(data.num_rows, bool) if data.intervened is None else ~data.intervened.any(axis=1)
+    observational, rows = data.take(untouched), np.flatnonzero(untouched)
     if data.intervened is not None:
         notes.append("Before the fit only the rows without interventions are checked.")
     if observational.num_rows < MIN_ROWS:
         notes.append(f"Shapes, curvature and row order were not checked: that needs {MIN_ROWS} rows.")
         return ModelFit(tuple(found), tuple(notes))
-    if data.is_continuous:
+    if data.is_mixed:
+        notes.append(
+            "The shapes of the continuous columns are checked after the fit, given the discrete columns that "
+            "they depend on."
+        )
+    elif data.is_continuous:
         several = [name for name in data.names if name not in _of_few_values(data)]
-        found += shape_findings(data, {name: [Draw(1.0, _column(observational, name))] for name in several})
+        columns = {name: [Draw(1.0, _column(observational, name), rows=rows)] for name in several}
+        found += shape_findings(data, columns)
         if data.num_rows * data.num_variables**2 > _MOST_CELLS:
             notes.append("The table is large: curvature and unequal variance are checked after the fit only.")
         else:
@@ -115,6 +121,25 @@ def sorting_columns(data: Dataset) -> list[str]:
     return found
 
 
+def _of_one_kind(data: Dataset) -> list[Dataset]:
+    """The table, or its continuous and its discrete columns."""
+    if not data.is_mixed:
+        return [data]
+    return [_part(data, [j for j, found in enumerate(data.kinds) if found == kind]) for kind in _KINDS]
+
+
+def _part(data: Dataset, columns: list[int]) -> Dataset:
+    """Some columns of a table."""
+    intervened = None if data.intervened is None else data.intervened[:, columns]
+    return replace(
+        data,
+        columns=tuple(data.columns[j] for j in columns),
+        values=data.values[:, columns],
+        intervened=intervened,
+        knowledge=None if data.knowledge is None else Knowledge(max_parents=data.knowledge.max_parents),
+    )
+
+
 def _column(data: Dataset, name: str) -> NDArray[np.float64]:
     return data.values[:, data.names.index(name)]
 
@@ -135,7 +160,7 @@ def _few_values(data: Dataset) -> list[Finding]:
     if not few:
         return []
     names = sorted(few, key=lambda name: few[name])
-    rest = len(names) < data.num_variables
+    rest = data.is_continuous and len(names) < data.num_variables
     remedy = Remedy(discrete=tuple(names), discretize="quantile" if rest else None)
     return [FEW_VALUES.finding(names, {name: Tested(float(few[name]), 0.0) for name in names}, remedy)]
 
@@ -147,7 +172,7 @@ def _few_rows(data: Dataset) -> list[Finding]:
         ratio = n / d
         if ratio >= _ROWS_PER_VARIABLE:
             return []
-        values = {"all columns": Tested(ratio, 0.0)}
+        values = {"all continuous columns": Tested(ratio, 0.0)}
     else:
         levels = data.cardinalities.astype(float)
         ratios = n / (np.sort(levels)[-1 if d == 1 else -2] * np.maximum(levels - 1, 1))
