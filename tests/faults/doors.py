@@ -11,8 +11,9 @@ import numpy as np
 
 from gflowdag.cli import commands, export
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.data.bif import read_bif
-from gflowdag.errors import GFlowDAGError
+from gflowdag.data.bif import parse_bif
+from gflowdag.data.reading import read_text
+from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.gflownet.checkpoint import load_checkpoint, save_checkpoint, truncate_metrics
 from gflowdag.posterior import runs
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -120,7 +121,7 @@ DOORS: dict[str, Callable[[Path], object]] = {
     "labels": lambda path: Dataset.from_csv(path, interventions="target"),
     "truth": lambda path: align(read_edges(path), NAMES),
     "toml": lambda path: Knowledge.from_toml(path).resolve(NAMES),
-    "bif": read_bif,
+    "bif": lambda path: parse_bif(read_text(path, FileFormatError), str(path)),
     "checkpoint": _read_checkpoint,
     "metrics": _read_metrics,
     "bench": _read_bench,

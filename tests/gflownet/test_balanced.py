@@ -5,11 +5,11 @@ import pytest
 from exact_flows import code, problem
 
 from gflowdag.gflownet.balanced import balanced, balanced_dags, similar_first
-from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.policies.pairs import PairPolicy
 from gflowdag.gflownet.sampling import sample
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.incremental import from_adjacency
+from gflowdag_lab.measurements.policy_distribution import policy_distribution
 
 REPETITIONS, SIZE = 20, 500
 

@@ -8,10 +8,10 @@ from gflowdag.data import Knowledge
 from gflowdag.data.simulate import linear_gaussian
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
 from gflowdag.estimators.exact import ExactPosterior
-from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.learners.edge_cloning import EdgeCloning, step_surprise
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.posterior.metrics import jsd
+from gflowdag_lab.measurements.policy_distribution import policy_distribution
 
 
 def test_single_states_bound_the_likelihood_as_whole_trajectories_do():

@@ -9,11 +9,11 @@ from gflowdag.data import Knowledge
 from gflowdag.data.simulate import linear_gaussian
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
-from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.learners.edges import EdgeLearner, Tempering
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.metrics import jsd
+from gflowdag_lab.measurements.policy_distribution import policy_distribution
 
 QUICK = Tempering(rate=0.02)
 KNOWLEDGE = Knowledge(required=[("X1", "X2")], forbidden=[("X3", "X2")], max_parents=2)

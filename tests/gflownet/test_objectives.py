@@ -6,7 +6,6 @@ import pytest
 from exact_flows import TabularPolicy, exact_policy, posterior, problem
 
 from gflowdag.data import Knowledge
-from gflowdag.gflownet.evaluate import policy_distribution
 from gflowdag.gflownet.learners.paper import Transition, residual_of
 from gflowdag.gflownet.objectives import OBJECTIVES, balance_loss, evidence_estimates, final_estimates
 from gflowdag.gflownet.policies.pairs import PairPolicy
@@ -14,6 +13,7 @@ from gflowdag.gflownet.rollout import rollout, sharpened, steps_of
 from gflowdag.gflownet.sampling import sample
 from gflowdag.gflownet.spaces.edges import Observation
 from gflowdag.graph.incremental import from_adjacency
+from gflowdag_lab.measurements.policy_distribution import policy_distribution
 
 REQUIRED = Knowledge(required=[("X2", "X3")])
 

@@ -58,7 +58,7 @@ def test_adding_edges_one_by_one_keeps_the_closure():
     d = 8
     rng = np.random.default_rng(4)
     add_edge, legal_edges = jax.jit(incremental.add_edge), jax.jit(incremental.legal_edges)
-    state = incremental.empty_state(d)
+    state = incremental.from_adjacency(np.zeros((d, d), bool))
     while (legal := np.asarray(legal_edges(state))).any():
         adjacency = np.asarray(state.adjacency)
         np.testing.assert_array_equal(legal, graph.legal_edges(adjacency))

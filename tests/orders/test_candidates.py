@@ -9,8 +9,9 @@ from score_problems import continuous, discrete
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import ScoreError
 from gflowdag.graph import all_dags
-from gflowdag.orders.candidates import candidate_table, dense_candidates, outsider_odds
+from gflowdag.orders.candidates import candidate_table, dense_candidates
 from gflowdag.score import make_score
+from gflowdag_lab.measurements.order_rows import outsider_odds
 
 
 def parent_sets(candidates, d):
@@ -94,7 +95,7 @@ def test_outsider_odds_count_the_dags_with_one_outsider_more():
     # With no outsider alone either, a DAG with one outsider edge has exactly one DAG that it was made from.
     plain = kept & ~(graphs & outsider_edges).any(axis=(1, 2))
     single = (graphs & outsider_edges).sum(axis=(1, 2)) == 1
-    odds = outsider_odds(score, table, graphs[plain])
+    odds = outsider_odds(score, table.candidates, graphs[plain])
     assert weights[plain] @ odds == pytest.approx(weights[one_more & single].sum(), rel=1e-9)
 
 
@@ -111,4 +112,4 @@ def test_outsiders_that_would_close_a_cycle_count_nothing_however_much_they_gain
     graph[0, [0, 2], [1, 0]] = True  # X3 → X1 → X2
     gain = score.local(0, np.eye(4, dtype=bool)[[1]]) - score.local(0, np.zeros((1, 4), bool))
     assert gain > 1000
-    assert np.isfinite(outsider_odds(score, table, graph)).all()
+    assert np.isfinite(outsider_odds(score, table.candidates, graph)).all()

@@ -18,12 +18,21 @@ from gflowdag.errors import TooLargeError
 from gflowdag.graph import all_dags, compress
 from gflowdag.orders.candidates import candidate_table, dense_candidates
 from gflowdag.orders.potentials import schur_potential, symmetric_potential
-from gflowdag.orders.weights import order_log_weights, order_weights
+from gflowdag.orders.weights import order_weights, place, start
 from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
 
 ORDERS = jnp.array(list(itertools.permutations(range(4))))
 LABELS = [[0, 1, 2, 3], [2, 0, 3, 1]]
+
+
+def order_log_weights(weights, order, labels):
+    """Log-weight of each step of an order, int [d] -> float64 [d]; their sum is the weight of the order."""
+
+    def step(state, node):
+        return place(weights, state, node), state.log_weights[node]
+
+    return jax.lax.scan(step, start(weights, labels), order)[1]
 
 
 def total_weight(weights, labels):

@@ -6,13 +6,11 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from gflowdag.data.networks import DiscreteNetwork
-from gflowdag.data.reading import read_text
 from gflowdag.errors import FileFormatError
 from gflowdag.graph.closure import is_acyclic
 
@@ -30,42 +28,13 @@ _TOKEN = re.compile(
 )
 
 
-def read_bif(path: str | Path) -> DiscreteNetwork:
-    """Read a `.bif` file, gzipped or not.
+def parse_bif(text: str, source: str = "the text") -> DiscreteNetwork:
+    """Parse the text of a `.bif` file; `source` is its name in messages.
 
     Raises:
-        FileFormatError: with the line at which the file stops being a network.
+        FileFormatError: with the line at which the text stops being a network.
     """
-    return parse_bif(read_text(Path(path), FileFormatError), source=str(path))
-
-
-def parse_bif(text: str, source: str = "the text") -> DiscreteNetwork:
-    """Parse the text of a `.bif` file; `source` is its name in messages."""
     return _Parser(text, source).network()
-
-
-def to_bif(network: DiscreteNetwork) -> str:
-    """The text of a `.bif` file for `network`; `parse_bif` gives the same network back."""
-    lines = ["network unknown {", "}"]
-    for name, levels in zip(network.names, network.levels, strict=True):
-        values = ", ".join(_written(str(level)) for level in levels)
-        lines += [f"variable {_written(name)} {{", f"  type discrete [ {len(levels)} ] {{ {values} }};", "}"]
-    for name, parents, table in zip(network.names, network.parents, network.tables, strict=True):
-        given = ", ".join(_written(network.names[parent]) for parent in parents)
-        lines.append(f"probability ( {_written(name)}{' | ' + given if given else ''} ) {{")
-        for index in np.ndindex(table.shape[:-1]):
-            levels = ", ".join(
-                _written(str(network.levels[parent][code]))
-                for parent, code in zip(parents, index, strict=True)
-            )
-            probabilities = ", ".join(repr(float(value)) for value in table[index])
-            lines.append(f"  {f'({levels})' if parents else 'table'} {probabilities};")
-        lines.append("}")
-    return "\n".join(lines) + "\n"
-
-
-def _written(word: str) -> str:
-    return word if re.fullmatch(r"[\w.+<>=-]+", word) else f'"{word}"'
 
 
 class _Token(NamedTuple):

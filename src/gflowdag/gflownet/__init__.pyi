@@ -1,5 +1,4 @@
 from gflowdag.gflownet.balanced import balanced_dags as balanced_dags
-from gflowdag.gflownet.evaluate import policy_distribution as policy_distribution
 from gflowdag.gflownet.learners.edge_cloning import EdgeCloning as EdgeCloning
 from gflowdag.gflownet.learners.edges import EdgeLearner as EdgeLearner
 from gflowdag.gflownet.learners.edges import Tempering as Tempering
@@ -15,6 +14,7 @@ from gflowdag.gflownet.retrace import weigh as weigh
 from gflowdag.gflownet.sampling import Defence as Defence
 from gflowdag.gflownet.sampling import Samples as Samples
 from gflowdag.gflownet.sampling import sample as sample
+from gflowdag.gflownet.spaces import NEVER as NEVER
 from gflowdag.gflownet.spaces import Decision as Decision
 from gflowdag.gflownet.spaces import Policy as Policy
 from gflowdag.gflownet.spaces import StateSpace as StateSpace

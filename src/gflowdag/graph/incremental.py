@@ -17,15 +17,6 @@ class EdgeState(NamedTuple):
     num_edges: Array  # int32 []
 
 
-def empty_state(d: int) -> EdgeState:
-    """The DAG on `d` nodes without edges."""
-    return EdgeState(
-        adjacency=jnp.zeros((d, d), dtype=jnp.bool_),
-        ancestors=jnp.eye(d, dtype=jnp.bool_),
-        num_edges=jnp.zeros((), dtype=jnp.int32),
-    )
-
-
 def from_adjacency(adjacency: ArrayLike) -> EdgeState:
     """The state of a given DAG, bool [d, d], in O(d³)."""
     adjacency = jnp.asarray(adjacency, dtype=jnp.bool_)

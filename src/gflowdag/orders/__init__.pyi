@@ -1,4 +1,3 @@
-from gflowdag.orders.candidates import outsider_odds as outsider_odds
 from gflowdag.orders.draws import draw_graphs as draw_graphs
 from gflowdag.orders.labels import canonical_orders as canonical_orders
 from gflowdag.orders.problem import DEFAULT_CANDIDATES as DEFAULT_CANDIDATES

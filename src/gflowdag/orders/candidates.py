@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
 from gflowdag.graph.bits import popcount
-from gflowdag.graph.closure import legal_edges
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score.base import Score
@@ -105,35 +104,6 @@ def table_log_scores(table: CandidateTable, graphs: NDArray[np.bool_]) -> NDArra
     index = listed @ (1 << np.arange(num_candidates))
     alone = np.where(graphs.transpose(0, 2, 1), table.singles, -np.inf).max(axis=2)  # [n, d]
     return np.where(np.isfinite(alone), alone, table.scores[nodes[:, 0], index]).sum(axis=1)
-
-
-def outsider_odds(score: Score, table: CandidateTable, graphs: ArrayLike) -> NDArray[np.float64]:
-    """What the restriction leaves out, seen from DAGs that it allows.
-
-    Args:
-        score: the score that the table was made from.
-        table: candidates of each node.
-        graphs: DAGs whose parents are candidates or a single outsider, bool [n, d, d].
-
-    Returns:
-        float64 [n]: weight of all DAGs that have one edge more, from an outsider, relative to the DAG itself.
-        The mean over posterior samples is the posterior odds of needing one outsider beside the candidates.
-    """
-    graphs = np.asarray(graphs, bool)
-    d = score.num_variables
-    legal = np.asarray(legal_edges(graphs))
-    odds = np.zeros(len(graphs))
-    for node in range(d):
-        outsider = np.ones(d, bool)
-        outsider[table.candidates[node]] = False
-        outsider[node] = False
-        parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
-        extendable = parent_sets.any(axis=1, keepdims=True)  # the outsider alone is in the table
-        gains = score.extended_local(node, parent_sets) - score.local(node, parent_sets)[:, None]
-        with np.errstate(over="ignore"):  # from a DAG of no weight, infinite odds are right
-            gains = np.exp(np.where(outsider & extendable, gains, -np.inf))
-        odds += np.where(legal[:, :, node], gains[inverse.reshape(-1)], 0.0).sum(axis=1)
-    return odds
 
 
 def _choose(score: Score, node: int, size: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:

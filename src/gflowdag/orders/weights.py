@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -112,12 +111,3 @@ def place(weights: OrderWeights, state: OrderState, node: Array) -> OrderState:
         log_weights=jnp.where(passed_over, added, jnp.logaddexp(state.log_weights, added)),
         labels=state.labels,
     )
-
-
-def order_log_weights(weights: OrderWeights, order: Array, labels: ArrayLike) -> Array:
-    """Log-weight of each step of an order, int [d] -> float64 [d]; their sum is the weight of the order."""
-
-    def step(state: OrderState, node: Array) -> tuple[OrderState, Array]:
-        return place(weights, state, node), state.log_weights[node]
-
-    return jax.lax.scan(step, start(weights, labels), order)[1]

@@ -30,11 +30,6 @@ class StateSpace(Protocol):
     """A graded, acyclic state space with a reward. States and observations are pytrees of the space's own."""
 
     @property
-    def num_actions(self) -> int:
-        """Number of actions; the last of them may be to stop."""
-        ...
-
-    @property
     def max_steps(self) -> int:
         """Actions in the longest trajectory, a stop included."""
         ...

@@ -59,11 +59,6 @@ class EdgeSpace(NamedTuple):
         return self.required.shape[-1]
 
     @property
-    def num_actions(self) -> int:
-        """Every ordered pair of nodes, and stop."""
-        return self.num_variables**2 + 1
-
-    @property
     def max_steps(self) -> int:
         """A complete DAG, then stop."""
         return self.num_variables * (self.num_variables - 1) // 2 + 1

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from gflowdag.orders import weights as orders
+from gflowdag.orders.potentials import Potential
 from gflowdag.orders.weights import OrderState, OrderWeights
 
 NUM_FEATURES = 3
@@ -42,17 +43,12 @@ class OrderSpace(NamedTuple):
 
     weights: OrderWeights
     labels: Array  # int32 [d], a permutation: small labels come first in a canonical order
-    potential: Any  # orders.potentials.Potential
+    potential: Potential
 
     @property
     def num_variables(self) -> int:
         """Number of nodes, `d`."""
         return self.labels.shape[0]
-
-    @property
-    def num_actions(self) -> int:
-        """Any node may be next."""
-        return self.num_variables
 
     @property
     def max_steps(self) -> int:

@@ -30,7 +30,6 @@ from gflowdag.gflownet import (
     Tempering,
     balanced_dags,
     edge_space,
-    policy_distribution,
     sample,
     train,
 )
@@ -38,6 +37,7 @@ from gflowdag.graph import all_dags, markov_blanket_features, path_features
 from gflowdag.score import Score
 from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
+from gflowdag_lab.measurements.policy_distribution import policy_distribution
 from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 

@@ -37,12 +37,11 @@ from gflowdag.orders import (
     edge_probabilities_of_orders,
     mean_edge_probabilities,
     order_problem,
-    outsider_odds,
 )
 from gflowdag.posterior import importance_summary
 from gflowdag.runtime import write_npz
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
-from gflowdag_lab.measurements.order_rows import peak_memory, setting
+from gflowdag_lab.measurements.order_rows import outsider_odds, peak_memory, setting
 from gflowdag_lab.model import paper_score
 from gflowdag_lab.paper import problems
 
@@ -81,7 +80,7 @@ def _levers(problem: problems.Problem, options: Options) -> Iterator[Row]:
     reference, row = _reference(orders, options)
     name = {"problem": problem.name, "prior": prior}
     graphs = _graphs(orders, reference.orders[:, -1], np.random.default_rng(0))
-    odds = float(outsider_odds(score, orders.table, graphs).mean())
+    odds = float(outsider_odds(score, orders.table.candidates, graphs).mean())
     lost = float(orders.table.lost_mass.mean())
     yield {**name, **row, "outsider_odds": odds, "lost_mass": lost}
     if "keep" in options.extra:

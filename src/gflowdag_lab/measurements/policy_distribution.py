@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.gflownet.spaces import NEVER, Policy
-from gflowdag.gflownet.spaces.edges import EdgeSpace
+from gflowdag.gflownet import NEVER, EdgeSpace, Policy
 
 _BATCH = 2048
 
