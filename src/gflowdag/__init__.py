@@ -17,6 +17,7 @@ _LAZY = {
     "BDeu": "gflowdag.score",
     "ConditionalGaussian": "gflowdag.score",
     "DegenerateGaussian": "gflowdag.score",
+    "GeneralizedLinear": "gflowdag.score",
     "LocalScore": "gflowdag.score",
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.score import BGe as BGe
     from gflowdag.score import ConditionalGaussian as ConditionalGaussian
     from gflowdag.score import DegenerateGaussian as DegenerateGaussian
+    from gflowdag.score import GeneralizedLinear as GeneralizedLinear
     from gflowdag.score import LocalScore as LocalScore
 else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
     import importlib

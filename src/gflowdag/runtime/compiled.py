@@ -18,3 +18,9 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """
     njit: Any = cast(Any, numba).njit
     return njit(cache=True, nogil=True)(function)
+
+
+def compiled_sum(function: Callable[P, T]) -> Callable[P, T]:
+    """`compiled`, where the terms of a sum may be added in any order: several at a time, so faster."""
+    njit: Any = cast(Any, numba).njit
+    return njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function)

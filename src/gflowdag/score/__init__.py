@@ -5,6 +5,7 @@ from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
 from gflowdag.score.conditional_gaussian import ConditionalGaussian
 from gflowdag.score.degenerate_gaussian import DegenerateGaussian
+from gflowdag.score.generalized_linear import GeneralizedLinear
 from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import EdgePrior, ErdosRenyiPrior, FairPrior, Prior, UniformPrior, make_prior
 from gflowdag.score.registry import SCORES, make_score, named_score
@@ -15,6 +16,7 @@ __all__ = [
     "BGe",
     "ConditionalGaussian",
     "DegenerateGaussian",
+    "GeneralizedLinear",
     "EdgePrior",
     "ErdosRenyiPrior",
     "FairPrior",

@@ -102,7 +102,7 @@ class BDeuLikelihood(SetFunctionScore):
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
         codes = data.values.astype(np.int32)
         self._counts = [_distinct_rows(codes[kept]) for kept in rows]
-        self._log_weights = [_log_weights(self.ess, int(kept.sum())) for kept in rows]
+        self._log_weights = [log_weights(self.ess, int(kept.sum())) for kept in rows]
         self._rows_of_node = rows.sum(axis=1)[self.group_of_node].astype(np.float64)
 
     def cell_limit(self, required: NDArray[np.bool_]) -> CellLimit | None:
@@ -184,7 +184,7 @@ class BDeuLikelihood(SetFunctionScore):
         _all_log_marginals(codes, counts, cardinalities, self.ess, weights, low, upper, out)
 
 
-def _log_weights(ess: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
+def log_weights(ess: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
     """Log of the share of each sample size times `Γ(ess) / Γ(N + ess)`, which cancels where there is one."""
     if len(ess) == 1:
         return np.zeros(1)

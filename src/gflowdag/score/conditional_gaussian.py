@@ -118,9 +118,14 @@ class ConditionalGaussianLikelihood(SetFunctionScore):
         return self._dirichlet[0].cautions if self._is_discrete.any() else ()
 
     @property
+    def discrete_notes(self) -> tuple[str, ...]:
+        """How discrete columns are scored, if there are any."""
+        return self._dirichlet[0].notes if self._is_discrete.any() else ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         discrete, continuous = self._names[self._is_discrete], self._names[~self._is_discrete]
-        of_levels = self._dirichlet[0].notes if len(discrete) else ()
+        of_levels = self.discrete_notes
         if not len(discrete) or not len(continuous):
             return of_levels
         return (
@@ -158,7 +163,7 @@ class ConditionalGaussianLikelihood(SetFunctionScore):
         if len(continuous):
             map_threads(fill, range(len(out)), progress)
         bits = 1 << np.arange(len(variables))
-        index = _subset_sums(bits[is_discrete])[:, None] | _subset_sums(bits[~is_discrete])
+        index = subset_sums(bits[is_discrete])[:, None] | subset_sums(bits[~is_discrete])
         result = np.empty(out.size)
         result[index] = out
         return result
@@ -188,12 +193,12 @@ class _Cells:
 
     def of_subsets(self, chosen: NDArray[np.bool_], subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Of given sets of continuous columns, bool [m, d] -> [m], in the cells of `chosen` discrete ones."""
-        order, starts = _rows_by_cell(self._codes, self._cardinalities, chosen)
+        order, starts = rows_by_cell(self._codes, self._cardinalities, chosen)
         return _sum_over_cells(self._values, order, starts, subsets, *self._prior)
 
     def of_all(self, chosen: NDArray[np.bool_], columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of every subset of `columns` [k] -> [2^k], in the cells of `chosen` discrete columns."""
-        order, starts = _rows_by_cell(self._codes, self._cardinalities, chosen)
+        order, starts = rows_by_cell(self._codes, self._cardinalities, chosen)
         return _sum_over_cells_of_all(self._values[:, columns], order, starts, *self._prior)
 
 
@@ -210,7 +215,7 @@ def _check_location(data: Dataset, continuous: NDArray[np.int64], cells: _Cells)
             )
 
 
-def _subset_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+def subset_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
     """The sum of every subset of `bits` [k] -> [2^k]; bit `i` of the index stands for `bits[i]`."""
     sums = np.zeros(1, np.int64)
     for bit in bits:
@@ -219,7 +224,7 @@ def _subset_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @compiled
-def _rows_by_cell(
+def rows_by_cell(
     codes: NDArray[np.int32], cardinalities: NDArray[np.float64], chosen: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows ordered by cell, [n], and where each occupied cell starts, [cells + 1]."""

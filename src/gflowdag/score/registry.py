@@ -17,6 +17,7 @@ from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
 from gflowdag.score.conditional_gaussian import ConditionalGaussian
 from gflowdag.score.degenerate_gaussian import DegenerateGaussian
+from gflowdag.score.generalized_linear import GeneralizedLinear
 from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import Prior, make_prior
 
@@ -29,6 +30,7 @@ SCORES: dict[str, Callable[..., UnboundScore]] = {
     "bde": partial(BDeu, ess=1.0, cells_per_row=None, edge_factor=1.0),  # as in the literature
     "conditional-gaussian": ConditionalGaussian,
     "degenerate-gaussian": DegenerateGaussian,
+    "generalized-linear": GeneralizedLinear,
 }
 
 
