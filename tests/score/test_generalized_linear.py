@@ -9,6 +9,7 @@ from scipy.special import gammaln, logsumexp
 
 import gflowdag as gd
 from gflowdag.data import Dataset
+from gflowdag.data.columns import Kind
 from gflowdag.graph.bits import expand
 from gflowdag.score import make_score
 
@@ -16,7 +17,7 @@ ROUNDING = 1e-9
 SEARCH = 1e-3  # where two searches end, a gain of 1e-7 nats away from the top, the curvature differs a little
 LAPLACE = 0.1  # nats a cell: the error of Laplace's formula, with twenty rows in it or more
 SCORE = gd.GeneralizedLinear(ess=2.0, cells_per_row=None)
-KINDS = {"a": "discrete", "b": "continuous", "c": "discrete", "e": "continuous"}
+KINDS: dict[str, Kind] = {"a": "discrete", "b": "continuous", "c": "discrete", "e": "continuous"}
 
 
 def frame_of(n=150, seed=0):
@@ -42,7 +43,9 @@ def integrated(level, x, ess, cells):
     """Log marginal likelihood of a binary logistic regression in each of `cells`, on a grid."""
     a, total = ess / (2 * len(np.unique(cells))), 0.0
     intercepts, slopes = np.linspace(-25, 25, 401), np.linspace(-25, 25, 401)
-    log_prior = gammaln(2 * a) - 2 * gammaln(a) - a * np.logaddexp(0, intercepts) - a * np.logaddexp(0, -intercepts)
+    log_prior = (
+        gammaln(2 * a) - 2 * gammaln(a) - a * np.logaddexp(0, intercepts) - a * np.logaddexp(0, -intercepts)
+    )
     for cell in np.unique(cells):
         own, y = x[cells == cell], level[cells == cell]
         odds = intercepts[:, None, None] + slopes[:, None] * own
@@ -66,7 +69,9 @@ def test_logistic_marginal_likelihoods_are_those_of_numerical_integration(parent
     cells = data.values[:, 0] if "a" in parents else np.zeros(len(x))
     parent_set = np.isin(np.arange(4), members)[None]
     found = make_score(data, score=SCORE).likelihood.local(node, parent_set)[0]
-    assert found == pytest.approx(integrated(data.values[:, node], x, 2.0, cells), abs=LAPLACE * len(np.unique(cells)))
+    assert found == pytest.approx(
+        integrated(data.values[:, node], x, 2.0, cells), abs=LAPLACE * len(np.unique(cells))
+    )
 
 
 def test_several_sample_sizes_are_averaged_with_the_probabilities_that_bdeu_gives_them():
@@ -78,7 +83,9 @@ def test_several_sample_sizes_are_averaged_with_the_probabilities_that_bdeu_give
         of_each.append(make_score(data, score=score).likelihood.local(0, parents)[0])
         c = data.values[:, 2]
         counts = np.array([(c == 0).sum(), (c == 1).sum()])
-        without.append(gammaln(ess) - gammaln(len(c) + ess) + (gammaln(counts + ess / 2) - gammaln(ess / 2)).sum())
+        without.append(
+            gammaln(ess) - gammaln(len(c) + ess) + (gammaln(counts + ess / 2) - gammaln(ess / 2)).sum()
+        )
     expected = logsumexp(np.array(without) + of_each) - logsumexp(without)
     found = make_score(data, score=gd.GeneralizedLinear(cells_per_row=None)).likelihood.local(0, parents)[0]
     # Of `mean_e M_e`, not of the local scores: sample sizes that make c likely count more.
@@ -145,7 +152,7 @@ def test_rows_in_which_a_level_was_set_do_not_count_for_it():
 def test_the_order_of_the_levels_does_not_matter():
     frame = frame_of()
     first = make_score(Dataset.from_frame(frame, kinds=KINDS), score=SCORE).dense_table()
-    frame["a"] = frame["a"].map({0: 2, 1: 0, 2: 1})
+    frame["a"] = frame["a"].replace({0: 2, 1: 0, 2: 1})
     second = make_score(Dataset.from_frame(frame, kinds=KINDS), score=SCORE).dense_table()
     np.testing.assert_allclose(first, second, atol=SEARCH)
 

@@ -15,6 +15,7 @@ from gflowdag.graph.enumeration import all_dags
 from gflowdag.graph.equivalence import class_keys
 from gflowdag.score import make_score
 from gflowdag.score.degenerate_gaussian import contrasts
+from gflowdag.score.generalized_linear import GeneralizedLinearLikelihood
 
 ROUNDING = 1e-9  # scores of hundreds of nats, sums of some hundred rounded terms
 SCORES = {  # one equivalent sample size and no limit, for tables of few rows
@@ -267,9 +268,8 @@ def test_a_level_that_never_occurs_changes_no_degenerate_score():
     np.testing.assert_allclose(first, second, atol=ROUNDING)
 
 
-def test_auto_refuses_a_mixed_table_and_names_both_scores():
-    with pytest.raises(ScoreError, match=r"mixes kinds.*conditional-gaussian.*assumed.*degenerate-gaussian"):
-        make_score(mixed())
+def test_auto_takes_the_generalised_linear_score_for_a_mixed_table():
+    assert isinstance(make_score(mixed()).likelihood, GeneralizedLinearLikelihood)
     for name, needed in (("bge", "continuous"), ("bde", "discrete")):
         with pytest.raises(ScoreError, match=f"needs {needed} columns"):
             make_score(mixed(), score=name)
@@ -277,7 +277,7 @@ def test_auto_refuses_a_mixed_table_and_names_both_scores():
 
 def test_a_required_edge_that_the_score_cannot_express_is_an_error():
     knowledge = Knowledge(required=[("b", "a")])
-    with pytest.raises(KnowledgeError, match=r"b → a is required.*degenerate-gaussian"):
+    with pytest.raises(KnowledgeError, match=r"b → a is required.*generalized-linear"):
         make_score(mixed(), score=gd.ConditionalGaussian(), knowledge=knowledge)
     assert make_score(mixed(), score=gd.DegenerateGaussian(), knowledge=knowledge).constraints.required.any()
 

@@ -157,6 +157,7 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
         "bde": ("ess",),
         "conditional-gaussian": ("ess", "alpha_mu", "alpha_w"),
         "degenerate-gaussian": ("alpha_mu", "alpha_w"),
+        "generalized-linear": ("ess", "alpha_mu", "alpha_w"),
     }
     known = list(dict.fromkeys(name for names in of_score.values() for name in names))
     hyper = {name: config[name] for name in known if config.get(name) is not None}

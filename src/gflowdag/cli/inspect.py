@@ -18,15 +18,11 @@ from gflowdag.data.columns import MAX_LEVELS, infer_kind, plain_name
 from gflowdag.data.read_options import ReadOptions
 from gflowdag.data.refusals import added_options, mended, problem_list, table_problems
 from gflowdag.display.trust import sentences
-from gflowdag.errors import DataError, KnowledgeError, ScoreError
+from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.posterior.model_fit import ModelFit, check_table
 from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import option
 
-_MIXED = (
-    "Columns of both kinds: name a score that takes them, --score conditional-gaussian (directions between "
-    "the kinds are assumed) or --score degenerate-gaussian (levels count as numbers)."
-)
 _UNUSABLE = "cannot be used"  # in place of a kind
 _MAX_COLUMNS = 20  # of the table that `check` lists
 
@@ -115,8 +111,6 @@ def command(
     parts = [f"gflowdag fit {shlex.quote(source)}", added_options(ReadOptions(), typed)]
     parts += [option(name, str(value)) for name, value in others.items() if value is not None]
     parts += [option("exogenous", [names]) for names in exogenous]
-    if facts["score"] is not None:
-        parts.append(option("score", facts["score"]))
     return " ".join(filter(None, parts))
 
 
@@ -146,23 +140,11 @@ def describe(data: Dataset) -> dict[str, Any]:
         "rows": data.num_rows,
         "variables": data.num_variables,
         "columns": columns,
-        "notes": [*data.notes, *([_MIXED] if data.is_mixed else [])],
+        "notes": [*data.notes],
         "model_fit": check_table(data),
         "methods": method_costs(data),
         "chosen": {"method": method, "why": why},
-        "score": _needed_score(data),
     }
-
-
-def _needed_score(data: Dataset) -> str | None:
-    """A score to name, where none is chosen by itself."""
-    from gflowdag.score.registry import unbound_score
-
-    try:
-        unbound_score(data, "auto")
-    except ScoreError:
-        return "conditional-gaussian"
-    return None
 
 
 def method_costs(data: Dataset) -> list[dict[str, Any]]:

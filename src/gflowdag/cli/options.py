@@ -29,6 +29,7 @@ class ScoreName(StrEnum):
     bde = "bde"
     conditional_gaussian = "conditional-gaussian"
     degenerate_gaussian = "degenerate-gaussian"
+    generalized_linear = "generalized-linear"
 
 
 AlphaMu = Annotated[float | None, typer.Option(help="BGe: strength of the prior mean, in rows (default: 1).")]

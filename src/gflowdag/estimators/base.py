@@ -62,9 +62,10 @@ class StructureLearner(BaseEstimator):
     A method is a dataclass with a `record`, its own parameters, and `_infer`.
 
     Args:
-        score: `"auto"` (BGe for continuous, BDeu for discrete data), `"bge"`, `"bdeu"`, `"bde"` (BDeu with
-            equivalent sample size 1 and no limit on the cells of a family), `"conditional-gaussian"` or
-            `"degenerate-gaussian"` (columns of both kinds), or a score object:
+        score: `"auto"` (BGe for continuous, BDeu for discrete columns, the generalised linear score for both
+            kinds), `"bge"`, `"bdeu"`, `"bde"` (BDeu with equivalent sample size 1 and no limit on the cells
+            of a family), `"generalized-linear"`, `"conditional-gaussian"` or `"degenerate-gaussian"` (columns
+            of both kinds), or a score object:
             `BGe(alpha_w=20)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: structure prior, `"auto"` (`"fair"`), `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a
             prior object.
@@ -122,7 +123,7 @@ class StructureLearner(BaseEstimator):
         if score.likelihood.forbidden_edges is not None and not self.record.uses_known_edges:
             raise ScoreError(
                 f"{self._name()} cannot leave out edges, and {self.score!r} has no likelihood for some: use "
-                f"{option('score', 'degenerate-gaussian')}, or another method"
+                f"{option('score', 'generalized-linear')}, or another method"
             )
         known = (data.knowledge or Knowledge()).resolve(data.names)
         seed = int(generator(self.random_state).integers(2**31))

@@ -21,6 +21,7 @@ _PROCESS = 500 << 20  # bytes of Python with JAX and numba loaded, which every f
 AUTOMATIC_SECONDS = 120.0  # that the exact posterior may take without being asked for
 NO = "no: "  # begins the answer of a method that refuses the table
 _DISCRETE_SET_AND_ROW = 8e-9  # seconds for one row in the counts of one set of variables (BDeu)
+_LOGISTIC_SET_AND_ROW = 1.5e-7  # for one row in the logistic regression of one variable on one set
 
 
 def estimate_costs(
@@ -59,6 +60,8 @@ def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
     # Beyond, the other methods have no table of all parent sets.
     has_table = (method.needs_its_memory or d <= MAX_TABLE_VARIABLES) and method.refusal(problem) is None
     counts = _DISCRETE_SET_AND_ROW * 2.0**d if problem.discrete and has_table else 0.0
+    if problem.mixed and has_table:  # half of the variables discrete, as in the table that was measured
+        counts += _LOGISTIC_SET_AND_ROW * d / 2 * 2.0 ** (d - 1)
     return method.seconds(d) + counts * num_rows
 
 

@@ -42,9 +42,9 @@ def fit(
         X: `Dataset`, pandas or polars DataFrame, or array, shape [rows, variables].
         method: the name of a method; `"auto"` takes the exact posterior where that needs about two minutes or
             less, or no more than the budget, and otherwise parent-set MCMC.
-        score: `"auto"`, `"bge"` (continuous columns), `"bdeu"` (discrete ones), `"conditional-gaussian"` or
-            `"degenerate-gaussian"` (both kinds), or a score object: `BGe(alpha_w=20)`, `BDeu(ess=10)`, a
-            `LocalScore` of your own.
+        score: `"auto"`, `"bge"` (continuous columns), `"bdeu"` (discrete ones), `"generalized-linear"`,
+            `"conditional-gaussian"` or `"degenerate-gaussian"` (both kinds), or a score object:
+            `BGe(alpha_w=20)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: structure prior: `"auto"` (`"fair"`; `"uniform"` with `preset="paper"`), `"fair"`,
             `"uniform"`, `"erdos-renyi"`, `"edge"`, or an object with
             `log_weights(d)`, the log weight of each number of parents.

@@ -67,7 +67,7 @@ class BGeLikelihood(SetFunctionScore):
                 f"score 'bge' needs continuous columns, but {discrete} are discrete: take them as "
                 f"measurements ({option('continuous', discrete)}), use {option('score', 'bdeu')} with bins "
                 f"({option('discretize', 'quantile')}), or name a score for both kinds "
-                "('conditional-gaussian', 'degenerate-gaussian')."
+                "('generalized-linear', 'conditional-gaussian', 'degenerate-gaussian')."
             )
         self.num_variables = data.num_variables
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)

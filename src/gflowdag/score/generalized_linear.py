@@ -123,8 +123,8 @@ class GeneralizedLinearLikelihood(LocalScore):
             return of_levels
         return (
             *of_levels,
-            "Columns of both kinds are scored by generalized-linear: linear regressions of continuous columns, "
-            f"multinomial logistic ones of {shown(discrete)}. Directions between the kinds are told apart by "
+            "Columns of both kinds are scored by generalized-linear: linear regressions of continuous "
+            f"columns, multinomial logistic ones of {shown(discrete)}. Directions between the kinds are told apart by "
             "the form of the relation alone: a skewed or two-peaked column can decide them.",
         )
 
@@ -222,4 +222,3 @@ def _mean(
     """Of two models of a continuous column, in logarithms; they are one where it has no discrete parent."""
     assert shifts is not None
     return np.where(discrete.any(axis=1), np.logaddexp(within_cells, shifts) - np.log(2), within_cells)
-

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gflowdag.errors import KnowledgeError, ScoreError
-from gflowdag.runtime.messages import shown
 from gflowdag.runtime.place import option
 from gflowdag.score.base import Score
 from gflowdag.score.bdeu import BDeu
@@ -46,9 +45,9 @@ def make_score(
 
     Args:
         data: validated table; its own knowledge counts where none is given here.
-        score: `"bge"` (continuous), `"bdeu"` (discrete), `"auto"` for the one of them that fits the columns,
-            `"conditional-gaussian"` or `"degenerate-gaussian"` (both kinds), `"bde"` (BDeu with equivalent
-            sample size 1, no limit on cells and the structure prior as it is, as in the literature), or an
+        score: `"bge"` (continuous), `"bdeu"` (discrete), `"generalized-linear"` (both kinds), `"auto"` for
+            the one of them that fits the columns, `"conditional-gaussian"` or `"degenerate-gaussian"` (both
+            kinds, on other assumptions), `"bde"` (BDeu with equivalent sample size 1, no limit on cells and the structure prior as it is, as in the literature), or an
             object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
@@ -109,16 +108,7 @@ def _fitting_score(data: Dataset) -> str:
         return "bge"
     if data.is_discrete:
         return "bdeu"
-    continuous = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "continuous"]
-    discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
-    raise ScoreError(
-        f"The table mixes kinds, continuous: {shown(map(repr, continuous))}; discrete: "
-        f"{shown(map(repr, discrete))}. Name a score that takes both: 'conditional-gaussian' (a linear "
-        "model in every cell of the discrete columns; no discrete column has a continuous parent, so "
-        "directions between the kinds are assumed) or 'degenerate-gaussian' (all directions; levels count as "
-        f"numbers with Gaussian noise), such as {option('score', 'conditional-gaussian')}. Or cut the "
-        f"continuous columns into bins: {option('discretize', 'quantile')}."
-    )
+    return "generalized-linear"
 
 
 def _constraints(
@@ -132,7 +122,7 @@ def _constraints(
     for source, target in zip(*np.nonzero(known.required & excluded), strict=True):
         raise KnowledgeError(
             f"{data.names[source]} → {data.names[target]} is required, and the score {score!r} has no "
-            f"likelihood for this edge. Use {option('score', 'degenerate-gaussian')}, or take it out of the "
+            f"likelihood for this edge. Use {option('score', 'generalized-linear')}, or take it out of the "
             "knowledge."
         )
     return known._replace(forbidden=known.forbidden | excluded)

@@ -101,7 +101,9 @@ def mixed_signal(options: Options) -> Iterator[Row]:
             }
         for score in SCORES[1:]:
             difference = np.array(losses[SCORES[0]]) - np.array(losses[score])
-            error = difference.std(axis=0, ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else [0, 0]
+            error = (
+                difference.std(axis=0, ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else [0, 0]
+            )
             yield {
                 "rows": num_rows,
                 "score": f"{SCORES[0]} less {score}",
