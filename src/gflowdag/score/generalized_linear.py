@@ -124,8 +124,8 @@ class GeneralizedLinearLikelihood(LocalScore):
         return (
             *of_levels,
             "Columns of both kinds are scored by generalized-linear: linear regressions of continuous "
-            f"columns, multinomial logistic ones of {shown(discrete)}. Directions between the kinds are told apart by "
-            "the form of the relation alone: a skewed or two-peaked column can decide them.",
+            f"columns, multinomial logistic ones of {shown(discrete)}. Directions between the kinds are told "
+            "apart by the form of the relation alone: a skewed or two-peaked column can decide them.",
         )
 
     def local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:

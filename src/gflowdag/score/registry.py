@@ -47,8 +47,9 @@ def make_score(
         data: validated table; its own knowledge counts where none is given here.
         score: `"bge"` (continuous), `"bdeu"` (discrete), `"generalized-linear"` (both kinds), `"auto"` for
             the one of them that fits the columns, `"conditional-gaussian"` or `"degenerate-gaussian"` (both
-            kinds, on other assumptions), `"bde"` (BDeu with equivalent sample size 1, no limit on cells and the structure prior as it is, as in the literature), or an
-            object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
+            kinds, on other assumptions), `"bde"` (BDeu with equivalent sample size 1, no limit on cells and
+            the structure prior as it is, as in the literature), or an object with its hyper-parameters:
+            `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
         prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
         **hyper: hyper-parameters of a score that is given by name: those of its class.
