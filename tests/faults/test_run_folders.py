@@ -65,7 +65,7 @@ def test_a_disk_that_is_full_when_code_is_compiled_is_told_as_such(
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
     code, _, errors = run("fit", table, "--out", tmp_path / "run", first=limit)
     assert code == 2
-    assert errors.endswith("have the variable NUMBA_CACHE_DIR name a folder with space\n")
+    assert errors.endswith("set the variable NUMBA_CACHE_DIR to a folder that has some\n")
     assert runs.read_manifest(tmp_path / "run")["status"] == "stopped"
 
 
