@@ -15,13 +15,13 @@ from gflowdag.posterior.runs import read_metrics
 # Small networks, few weighted orders, a checkpoint at every look: a short run with many moments to die.
 # Interrupts count even where the tests run in the background of a shell, which would ignore them.
 SMALL_RUN = """
-import functools, signal, sys
+import functools, inspect, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from gflowdag.cli import app as cli
 from gflowdag.estimators import order_gflownet
 order_gflownet.Options = functools.partial(order_gflownet.Options, checkpoint_seconds=0.0, chunk_seconds=0.02)
 order_gflownet._NUM_WEIGHTED = order_gflownet._SAMPLING_BATCH = 256
-order_gflownet.OrderGFlowNet.__init__.__kwdefaults__.update(width=16, depth=1, batch_size=16)
+inspect.unwrap(order_gflownet.OrderGFlowNet.__init__).__kwdefaults__.update(width=16, depth=1, batch_size=16)
 cli.main()
 """
 
