@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.table import Table
 from rich.text import Text
@@ -44,7 +44,7 @@ def print_difference(found: Difference, console: Console, rows: int) -> None:
         what = "table" if setting == "data_sha256" else setting
         console.print(Text(one_line(f"{what}: {runs.brief(first)} → {runs.brief(second)}")))
     console.print(Text(one_line(found.summary())))
-    changed: Any = found.edges[found.edges["more_than_noise"]]
+    changed = cast(Any, found.edges[found.edges["more_than_noise"]])
     if not len(changed):
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
