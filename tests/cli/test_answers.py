@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,32 @@ def test_two_runs_are_compared_by_what_they_were_asked(tmp_path: Path) -> None:
     assert "prior: fair → edge" in told
     assert "more than sampling noise" in told
     assert "0 edges of 6" in gflowdag("diff", tmp_path / "fair", tmp_path / "fair").stdout
+
+
+def test_effects_are_those_of_python(posterior: Posterior, run: Path) -> None:
+    (row,) = json.loads(gflowdag("effect", run, "X1", "X3", "--json").stdout)
+    expected = posterior.effect("X1", "X3").to_dict()
+    assert {name: row[name] for name in ("mean", "lower", "upper", "probability")} == {
+        name: expected[name] for name in ("mean", "lower", "upper", "probability")
+    }
+    told = gflowdag("effect", run, "X1", "X3", "--given", "X1 -> X3").stdout
+    assert "X1 on X3: One unit more of X1 raises X3 by the effect." in told
+    assert "any effect with probability 1.0000" in told
+    assert "no hidden variable" in told
+    assert len(json.loads(gflowdag("effect", run, "X1", "--json").stdout)) == 3
+    assert len(json.loads(gflowdag("effect", run, "--json").stdout)) == 12
+    assert "12" not in gflowdag("effect", run).stdout.splitlines()[0]
+
+
+def test_effects_of_discrete_tables_are_distributions(tmp_path: Path) -> None:
+    frame = gd.simulate.discrete(3, 60, random_state=1).frame
+    post = gd.fit(frame, method="exact", num_samples=20, random_state=0)
+    replace(post, parameters=None).save(tmp_path / "posterior.npz")
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    missing = gflowdag("effect", tmp_path, "X1", "X2")
+    assert "--table TABLE" in str(missing.exception)
+    answer = gflowdag("effect", tmp_path, "X1", "X2", "--table", tmp_path / "table.csv", "--json")
+    (row,) = json.loads(answer.stdout)
+    assert row["distribution"] == post.effect("X1", "X2").to_dict()["distribution"]
+    told = gflowdag("effect", tmp_path, "X1", "X2", "--table", tmp_path / "table.csv").stdout
+    assert "P(X2 = … | do(X1 = …))" in told

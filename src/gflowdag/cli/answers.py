@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
+from gflowdag.errors import DataError
 from gflowdag.posterior import runs
 from gflowdag.posterior.difference import Difference, difference
+from gflowdag.posterior.effect import DiscreteEffect, LinearEffect, checked_level
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import one_line
+
+Effects = pd.DataFrame | list[LinearEffect | DiscreteEffect]  # the means of all pairs, or some pairs
+_MOST_ROWS = 20  # of the effects of all pairs that are printed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,3 +69,107 @@ def print_difference(found: Difference, console: Console, rows: int) -> None:
     console.print(table)
     if len(changed) > rows:
         console.print(f"{len(changed) - rows:,} more: --rows, or --json for all.", style="dim")
+
+
+def prepared(posterior: Posterior, table: Path | None, given: str | None) -> Posterior:
+    """The posterior with what effects need, and with the graphs of a statement alone."""
+    if table is not None:
+        from gflowdag.data.reading import read_csv
+
+        posterior = posterior.with_parameters(read_csv(table))
+    return posterior if given is None else posterior.given(given)
+
+
+def effects(posterior: Posterior, cause: str | None, outcome: str | None, draws: int, seed: int) -> Effects:
+    """Effects of one variable on another, of one on all others, or of all on all."""
+    if cause is None:
+        return posterior.effect_matrix(num_draws=min(draws, 1000), random_state=seed)
+    outcomes = [outcome] if outcome is not None else [name for name in posterior.names if name != cause]
+    if not outcomes:
+        raise DataError("there is no other variable")
+    return [posterior.effect(cause, name, num_draws=draws, random_state=seed) for name in outcomes]
+
+
+def effects_as_json(found: Effects, level: float) -> Any:
+    """All of the effects, for a machine."""
+    checked_level(level)
+    if isinstance(found, pd.DataFrame):
+        return [
+            {"cause": found.index[i], "outcome": found.columns[j], "mean": float(found.to_numpy()[i, j])}
+            for i, j in _largest_first(found)
+        ]
+    return [one.to_dict(level) for one in found]
+
+
+def print_effects(found: Effects, console: Console, level: float) -> None:
+    """Effects in sentences and tables."""
+    checked_level(level)
+    if isinstance(found, pd.DataFrame):
+        _print_matrix(found, console)
+        return
+    for one in found:
+        if isinstance(one, LinearEffect):
+            _print_linear(one, console, level)
+        else:
+            _print_discrete(one, console, level)
+        if one.assumed:
+            edges = ", ".join(f"{a} → {b}" for a, b in one.assumed)
+            console.print(Text(one_line(f"Assumed by the score, not learnt from the data: {edges}")))
+
+
+def print_trust_in_effects(posterior: Posterior, console: Console) -> None:
+    """How far the graphs are to be trusted, and what an effect presumes beyond them."""
+    found = posterior.diagnosis
+    console.print(Text(f"{found.verdict.capitalize()}: {one_line(found.explanation)}"))
+    console.print("Effects presume that no hidden variable is a cause of two of these, and no feedback.")
+
+
+def _print_linear(one: LinearEffect, console: Console, level: float) -> None:
+    told = one.draws.to_dict(level)
+    console.print(Text(one_line(f"{one.cause} on {one.outcome}: {one.meaning}")))
+    console.print(
+        f"  any effect with probability {one.probability:.4f}; mean {told['mean']:.4g}, median "
+        f"{told['median']:.4g}, {level:.0%} in [{told['lower']:.4g}, {told['upper']:.4g}]; mean where there "
+        f"is one {told['mean_if_present']:.4g}"
+    )
+
+
+def _print_discrete(one: DiscreteEffect, console: Console, level: float) -> None:
+    how = "" if one.is_exact else "; large tables were followed by simulated rows"
+    console.print(
+        Text(
+            one_line(f"{one.cause} on {one.outcome}: any effect with probability {one.probability:.4f}{how}")
+        )
+    )
+    printed = Table(box=None, pad_edge=False, header_style="bold")
+    printed.add_column(Text(one_line(f"P({one.outcome} = … | do({one.cause} = …))")), overflow="fold")
+    printed.add_column("mean", justify="right", no_wrap=True)
+    printed.add_column(f"{level:.0%} interval", justify="right", no_wrap=True)
+    rows: Any = one.table(level)
+    for row in rows.to_dict(orient="records"):
+        printed.add_row(
+            Text(one_line(f"{row['level']} | {row['setting']}")),
+            f"{row['mean']:.3f}",
+            Text(f"[{row['lower']:.3f}, {row['upper']:.3f}]"),
+        )
+    console.print(printed)
+
+
+def _print_matrix(means: pd.DataFrame, console: Console) -> None:
+    printed = Table(box=None, pad_edge=False, header_style="bold")
+    printed.add_column("effect", overflow="fold")
+    printed.add_column("posterior mean", justify="right", no_wrap=True)
+    pairs = _largest_first(means)
+    for i, j in pairs[:_MOST_ROWS]:
+        name = one_line(f"{means.index[i]} on {means.columns[j]}")
+        printed.add_row(Text(name), f"{means.to_numpy()[i, j]:.4g}")
+    console.print(printed)
+    if len(pairs) > _MOST_ROWS:
+        console.print(f"{len(pairs) - _MOST_ROWS:,} more: --json has all.", style="dim")
+
+
+def _largest_first(means: pd.DataFrame) -> list[tuple[int, int]]:
+    """The ordered pairs by the size of their mean effect."""
+    values = np.abs(means.to_numpy())
+    order = [divmod(int(flat), len(values)) for flat in np.argsort(-values, axis=None, kind="stable")]
+    return [(i, j) for i, j in order if i != j]

@@ -218,7 +218,13 @@ def check(
         raise DataError(facts["refusal"])
 
 
-for about_runs in (run_commands.query, run_commands.diff, run_commands.export, run_commands.report):
+for about_runs in (
+    run_commands.query,
+    run_commands.effect,
+    run_commands.diff,
+    run_commands.export,
+    run_commands.report,
+):
     app.command()(about_runs)
 
 

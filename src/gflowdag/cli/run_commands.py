@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gflowdag.cli.options import JSON, Format, Question, RunFolder, make_console, print_json
+from gflowdag.cli.options import JSON, Format, Question, RunFolder, Seed, make_console, print_json
 from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime.messages import shown
 
@@ -77,6 +77,32 @@ def diff(
         print_json(answers.difference_as_json(found))
     else:
         answers.print_difference(found, make_console(), rows)
+
+
+def effect(
+    run: RunFolder,
+    cause: Annotated[str | None, typer.Argument(help="Variable that is set (default: all pairs).")] = None,
+    outcome: Annotated[str | None, typer.Argument(help="Variable that is looked at (default: all).")] = None,
+    given: Annotated[str | None, typer.Option(help="Statement that holds: 'A -> B'.")] = None,
+    level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.95,
+    table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Draws of the parameters.")] = 10_000,
+    seed: Seed = 0,
+    json: JSON = False,
+) -> None:
+    """What changes in OUTCOME if CAUSE is set from outside: total effects, with the uncertainty of the graph.
+
+    Of one variable on another, of one on all others, or of all on all (posterior means).
+    """
+    from gflowdag.cli import answers
+
+    posterior = answers.prepared(_load(run), table, given)
+    found = answers.effects(posterior, cause, outcome, draws, seed)
+    if json:
+        print_json(answers.effects_as_json(found, level))
+    else:
+        answers.print_effects(found, make_console(), level)
+        answers.print_trust_in_effects(posterior, make_console())
 
 
 def export(

@@ -132,7 +132,9 @@ class StructureLearner(BaseEstimator):
         with host_errors(), progress_bar(self.method, enabled=self.verbose) as progress:
             posterior = self._infer(score, seed, progress)
         seconds = time.perf_counter() - started
-        posterior = replace(posterior, table=TableDescription.of(data))
+        posterior = replace(
+            posterior, table=TableDescription.of(data), parameters=score.likelihood.parameter_posterior
+        )
         self.posterior_ = posterior.with_diagnostics(
             seconds=seconds,
             model_fit=check_residuals(posterior, data),

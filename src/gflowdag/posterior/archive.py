@@ -14,10 +14,12 @@ from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
 from gflowdag.posterior.model_fit import ModelFit
+from gflowdag.posterior.parameter_archive import parameter_members, read_parameters
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import is_object, read_npz, write_npz
 from gflowdag.runtime.messages import CONTROL_CHARACTER
 from gflowdag.runtime.strict_json import dumps, read_number
+from gflowdag.score.conjugate import ParameterPosterior
 
 SCHEMA = 2
 VERSION_0_2 = 1  # its files are read too: all diagnostics were in one JSON dictionary, arrays as lists
@@ -82,6 +84,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
     for name in _ARRAYS:
         if (values := getattr(diagnosis, name)) is not None:
             arrays[name] = np.asarray(values, dtype=np.float64)
+    arrays |= parameter_members(posterior.parameters)
     write_npz(path, arrays)
 
 
@@ -90,7 +93,8 @@ def read_posterior(path: str | Path) -> Posterior:
 
     Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
     (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n],
-    `path_probabilities` and `best_graph` [d, d], and the diagnostics that are arrays. Files of version 0.2
+    `path_probabilities` and `best_graph` [d, d], the diagnostics that are arrays, and what effects need
+    (`parameters_…`). Files of version 0.2
     are read too.
     """
     path = Path(path)
@@ -124,6 +128,7 @@ def read_posterior(path: str | Path) -> Posterior:
         log_evidence_error=_number(path, meta, "log_evidence_error"),
         diagnosis=_read_diagnostics(path, meta, arrays),
         table=_read_table(path, meta.get("table"), arrays["names"].tolist()),
+        parameters=_read_parameters(path, arrays),
     )
 
 
@@ -210,6 +215,13 @@ def _read_table(path: Path, given: Any, names: list[str]) -> TableDescription | 
     if description.names != names:
         raise FileFormatError(f"{path}: the description of the table has other variables")
     return description
+
+
+def _read_parameters(path: Path, arrays: Mapping[str, np.ndarray]) -> ParameterPosterior | None:
+    try:
+        return read_parameters(arrays, len(arrays["names"]))
+    except ValueError as error:
+        raise FileFormatError(f"{path}: what it holds for effects is damaged: {error}") from error
 
 
 def _read_model_fit(path: Path, content: Any) -> ModelFit | None:

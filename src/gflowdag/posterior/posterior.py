@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
     from gflowdag.data import Dataset
     from gflowdag.posterior.difference import Difference
+    from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
     from gflowdag.posterior.model_fit import ModelFit
     from gflowdag.posterior.probability import Feature, FeatureProbability
+    from gflowdag.score import UnboundScore
+    from gflowdag.score.conjugate import ParameterPosterior
 
 ROUNDING = 1e-9  # probabilities that differ by less are the same: two directions of ½ each are a tie
 
@@ -56,6 +59,8 @@ class Posterior:
         log_evidence_error: its standard error; 0 where exact.
         diagnosis: how far to trust all this, as the method says; what `diagnostics()` returns.
         table: how the table was read and coded, and its fingerprint; None where that is not known.
+        parameters: what the table says about the parameters of a network given its graph, for `effect`; None
+            where the score has no closed form for them.
     """
 
     samples: np.ndarray
@@ -70,6 +75,7 @@ class Posterior:
     log_evidence_error: float | None = None
     diagnosis: Diagnostics = field(default_factory=Diagnostics)
     table: TableDescription | None = None
+    parameters: ParameterPosterior | None = None
 
     def __post_init__(self) -> None:
         samples = np.asarray(self.samples, dtype=bool)
@@ -205,6 +211,64 @@ class Posterior:
         from gflowdag.posterior.difference import difference
 
         return difference(self, other)
+
+    def effect(
+        self,
+        cause: str,
+        outcome: str,
+        *,
+        given: Feature | None = None,
+        num_draws: int = 10_000,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> LinearEffect | DiscreteEffect:
+        """The total effect of setting `cause` on `outcome`, with the uncertainty of graph and parameters.
+
+        Parameters of every sampled graph are drawn from their posterior and followed along it; graphs without
+        a directed path count as no effect. It presumes that the graph is causal: no hidden common causes.
+
+        Args:
+            cause: the variable that is set.
+            outcome: the variable that is looked at.
+            given: a statement or function, as for `probability`; only graphs in which it holds count.
+            num_draws: draws of the parameters, over all graphs.
+            random_state: seed.
+
+        Returns:
+            For continuous tables a `LinearEffect` (its `draws` have `mean()`, `median()`, `interval()`,
+            `density()`, and `meaning` says in which units), for discrete ones a `DiscreteEffect` (`table()`,
+            `difference()`, `ratio()`).
+        """
+        from gflowdag.posterior.network_effects import effect
+
+        chosen = self if given is None else self.given(given)
+        return effect(chosen, cause, outcome, num_draws=num_draws, random_state=random_state)
+
+    def effect_matrix(
+        self, *, num_draws: int = 1000, random_state: int | np.random.Generator | None = 0
+    ) -> pd.DataFrame:
+        """The posterior mean of the effect of every variable on every other, [source, target].
+
+        Of continuous variables the linear effect, in units of the table (of the logarithm or the normal
+        scores of columns that were transformed); of discrete ones the largest total variation distance
+        between the distributions of the target under two settings of the source.
+        """
+        from gflowdag.posterior.network_effects import effect_matrix
+
+        return effect_matrix(self, num_draws=num_draws, random_state=random_state)
+
+    def with_parameters(
+        self, data: Any, *, score: str | UnboundScore = "auto", interventions: Any = None
+    ) -> Posterior:
+        """The same posterior with what `effect` needs of its table, where it was not kept.
+
+        Args:
+            data: the table as it was given to `fit`; another is refused where the posterior knows its own.
+            score: the score that the posterior was learnt with.
+            interventions: as for `fit`.
+        """
+        from gflowdag.posterior.network_effects import with_parameters
+
+        return with_parameters(self, data, score, interventions)
 
     def standard_errors(self, features: np.ndarray, *, weighted: bool = True) -> np.ndarray:
         """Monte-Carlo standard error of the mean of per-sample `features` [n, ...].

@@ -125,7 +125,7 @@ def _evaluate(posterior: Posterior, feature: Callable[[pd.DataFrame], bool]) -> 
 
 def _by_counting(posterior: Posterior, holds: NDArray[np.bool_]) -> tuple[float, float]:
     """Probability and Monte-Carlo error by the samples in which it `holds`, bool [n]."""
-    p = np.clip(posterior.weights @ holds, 0, 1)
+    p = np.clip(posterior.weights @ holds / posterior.weights.sum(), 0, 1)
     return float(p), float(posterior.standard_errors(holds))
 
 

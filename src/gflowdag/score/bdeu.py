@@ -17,6 +17,7 @@ from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score.cell_limit import CellLimit, cell_limit
+from gflowdag.score.conjugate import DiscreteParameters
 from gflowdag.score.local_score import positive
 from gflowdag.score.set_function import SetFunctionScore, row_groups
 
@@ -130,6 +131,18 @@ class BDeuLikelihood(SetFunctionScore):
     def cautions(self) -> tuple[str, ...]:
         return () if self.parameters.cells_per_row is not None else (NO_CELL_LIMIT,)
 
+    @property
+    def parameter_posterior(self) -> DiscreteParameters:
+        (distinct, of_all), *groups = self._counts
+        counts = np.stack([of_all, *(_counts_among(distinct, group) for group in groups)])
+        return DiscreteParameters(
+            distinct,
+            counts,
+            self.cardinalities.astype(np.int64),
+            self.ess,
+            self.group_of_node,
+        )
+
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
         codes, counts = self._counts[group]
         weights = self._log_weights[group]
@@ -189,6 +202,18 @@ def log_weights(ess: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
     if len(ess) == 1:
         return np.zeros(1)
     return gammaln(ess) - gammaln(num_rows + ess) - np.log(len(ess))
+
+
+def _counts_among(distinct: NDArray[np.int32], group: _Counts) -> NDArray[np.int64]:
+    """How often each of the `distinct` rows [d, u] of the table is in a group of its rows, [u]."""
+    both = np.concatenate([distinct.T, group.codes.T])
+    _, inverse = np.unique(both, axis=0, return_inverse=True)
+    u = distinct.shape[1]
+    counts = np.zeros(u, np.int64)
+    place = np.empty(u, np.int64)
+    place[inverse.reshape(-1)[:u]] = np.arange(u)
+    counts[place[inverse.reshape(-1)[u:]]] = group.counts
+    return counts
 
 
 def _distinct_rows(codes: NDArray[np.int32]) -> _Counts:

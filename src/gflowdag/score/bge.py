@@ -15,6 +15,7 @@ from gflowdag.runtime.compiled import compiled
 from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, silent
+from gflowdag.score.conjugate import GaussianParameters
 from gflowdag.score.local_score import positive
 from gflowdag.score.normal_wishart import NormalWishart
 from gflowdag.score.set_function import SetFunctionScore, row_groups
@@ -78,6 +79,10 @@ class BGeLikelihood(SetFunctionScore):
     @property
     def normal_wishart(self) -> NormalWishart:
         return self._posterior
+
+    @property
+    def parameter_posterior(self) -> GaussianParameters:
+        return GaussianParameters(self._posterior.scatter, self._posterior.degrees, self.group_of_node)
 
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
         scatter, scale = self._posterior.scatter[group], self._posterior.scale

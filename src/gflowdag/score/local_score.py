@@ -23,6 +23,7 @@ from gflowdag.runtime.progress import Progress, silent
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
     from gflowdag.score.cell_limit import CellLimit
+    from gflowdag.score.conjugate import ParameterPosterior
     from gflowdag.score.normal_wishart import NormalWishart
 
 _CHUNK = 1 << 14  # parent sets that `local` is asked for at a time
@@ -114,6 +115,11 @@ class LocalScore(ABC):
 
     @property
     def normal_wishart(self) -> NormalWishart | None:
+        return None
+
+    @property
+    def parameter_posterior(self) -> ParameterPosterior | None:
+        """The posterior of the parameters given the graph, for effects; None where it is not conjugate."""
         return None
 
     def extended_local(self, node: int, parents: NDArray[np.bool_], /) -> NDArray[np.float64]:

@@ -1,0 +1,125 @@
+"""The posterior of a network's parameters given its graph, where the score is conjugate: draws of them.
+
+Both classes hold what a table says about parameters and nothing else of it, so that a posterior over graphs
+can answer for effects without the table. Parameters of different nodes are independent given the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, softmax
+
+from gflowdag.errors import TooLargeError
+
+MAX_CELLS = 1 << 22  # of one conditional table
+_AT_ONCE = 1 << 22  # cells of conditional tables drawn at a time
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianParameters:
+    """Linear-Gaussian networks under the normal-Wishart prior of BGe.
+
+    Attributes:
+        scatter: posterior scale matrix R of each group of rows, [g, d, d].
+        degrees: ν' = N + α_w − d of each group, [g].
+        group_of_node: which rows count for each node, [d].
+    """
+
+    scatter: NDArray[np.float64]
+    degrees: NDArray[np.float64]
+    group_of_node: NDArray[np.int64]
+
+    def draw_coefficients(
+        self, node: int, parents: Sequence[int], size: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Coefficients of the regression of `node` on its `parents` [l], in coded units, float64 [size, l].
+
+        With `Σ ~ IW(R, ν)` on node and parents, `ν = ν' + l + 1`: the residual variance is `R_{j|P} / χ²_ν`,
+        and given it the coefficients are normal around `R_PP⁻¹ R_Pj` with covariance `σ² R_PP⁻¹`.
+        """
+        parents = list(parents)
+        if not parents:
+            return np.zeros((size, 0))
+        group = self.group_of_node[node]
+        scatter = self.scatter[group]
+        root = np.linalg.cholesky(scatter[np.ix_(parents, parents)])
+        whitened = np.linalg.solve(root, scatter[parents, node])
+        residual = scatter[node, node] - whitened @ whitened
+        deviation = np.sqrt(residual / rng.chisquare(self.degrees[group] + len(parents) + 1, size))
+        noise = rng.normal(size=(size, len(parents))) * deviation[:, None]
+        return (whitened + noise) @ np.linalg.inv(root)
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteParameters:
+    """Discrete networks under the Dirichlet priors of BDeu.
+
+    Attributes:
+        codes: the distinct rows, [d, u].
+        counts: how often each is in each group of rows, [g, u].
+        cardinalities: number of levels, [d].
+        ess: equivalent sample sizes, equally likely, [k].
+        group_of_node: which rows count for each node, [d].
+    """
+
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    cardinalities: NDArray[np.int64]
+    ess: NDArray[np.float64]
+    group_of_node: NDArray[np.int64]
+
+    def draw_table(
+        self, node: int, parents: Sequence[int], size: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Probabilities of the levels of `node` given its `parents` [l]: float64 [size, r_1, …, r_l, r_node].
+
+        Of several equivalent sample sizes each draw takes one, by its posterior: in proportion to the
+        marginal likelihood of the columns of node and parents.
+        """
+        shape = tuple(int(r) for r in self.cardinalities[[*parents, node]])
+        cells = math.prod(shape)
+        if cells > MAX_CELLS:
+            raise TooLargeError(
+                f"A variable with {len(parents)} parents has a table of {cells:,} cells, too many to draw "
+                "from: bound the parents by knowledge (max_parents), or leave the limit on cells of BDeu in."
+            )
+        counts = self._counts(node, parents, shape)
+        likely = softmax([_log_marginal(counts, size_) for size_ in self.ess])
+        ess = self.ess[rng.choice(len(self.ess), size, p=likely)]
+        tables = np.empty((size, *counts.shape))
+        step = max(_AT_ONCE // cells, 1)
+        for start in range(0, size, step):
+            part = slice(start, start + step)
+            tables[part] = _draw_dirichlet(counts + (ess[part] / cells)[:, None, None], rng)
+        return tables.reshape(size, *shape)
+
+    def _counts(self, node: int, parents: Sequence[int], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """How often each level of `node` occurs with each configuration of its parents, [q, r]."""
+        cell = np.ravel_multi_index(tuple(self.codes[[*parents, node]]), shape)
+        weights = self.counts[self.group_of_node[node]]
+        found = np.bincount(cell, weights, minlength=math.prod(shape)).astype(np.float64)
+        return found.reshape(-1, shape[-1])
+
+
+ParameterPosterior: TypeAlias = GaussianParameters | DiscreteParameters
+
+
+def _log_marginal(counts: NDArray[np.float64], ess: float) -> float:
+    """Log marginal likelihood of columns with these counts of cells under one equivalent sample size."""
+    each = ess / counts.size
+    occupied = counts[counts > 0]
+    return float(
+        gammaln(ess) - gammaln(ess + counts.sum()) + (gammaln(occupied + each) - gammaln(each)).sum()
+    )
+
+
+def _draw_dirichlet(alpha: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draws from Dirichlet distributions along the last axis; in logs, since `alpha` may be tiny."""
+    logs = np.log(rng.standard_gamma(alpha + 1)) + np.log1p(-rng.random(alpha.shape)) / alpha
+    return np.asarray(softmax(logs, axis=-1))
