@@ -146,7 +146,7 @@ def test_few_values_are_levels_however_they_are_stored(cells: list[float]) -> No
     data = Dataset.from_frame(pd.DataFrame({"v": cells, "w": RNG.choice(["x", "y"], 60)}))
     assert data.is_discrete
     assert data.levels[0] == tuple(sorted(set(cells)))
-    assert any("v hold numbers" in note and "continuous=['v']" in note for note in data.notes)
+    assert any("few different numbers: v" in note and "continuous=['v']" in note for note in data.notes)
     assert Dataset.from_frame(pd.DataFrame({"v": cells}), continuous=["v"]).is_continuous
 
 

@@ -37,7 +37,7 @@ def test_the_verdict_comes_first_and_the_edges_follow_with_their_errors():
         "Computed  Not converged. R-hat is 1.3.",
         "Modelled  Not checked. Whether the data fit the model is not known.",
     ]
-    assert lines[3].startswith("Causal    Assumed. No hidden common cause and no feedback")
+    assert lines[3].startswith("Causal    Assumed. An arrow is a cause only if there is")
     assert lines[6:8] == ["Method chosen: mc3: it is quick.", "Log evidence -3.0000"]
     assert lines[9].split() == ["edge", "probability", "reverse", "absent", "±", "error"]
     assert len(lines[10].split()) == 7

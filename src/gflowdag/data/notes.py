@@ -73,8 +73,8 @@ def on_columns(columns: Sequence[Column], said: Collection[str] = ()) -> list[st
         notes.append(f"{_count(discrete)} taken as discrete: {_names(discrete)}.")
     if numbers := [column.name for column in discrete if _holds_numbers(column) and column.name not in said]:
         notes.append(
-            f"Of these {shown(numbers, 12)} hold numbers, two or few; {option('continuous', numbers)} "
-            "takes them as measurements."
+            f"Taken as levels because they hold few different numbers: {shown(numbers, 12)}. "
+            f"{option('continuous', numbers)} takes them as measurements."
         )
     if binned := [column for column in discrete if column.cuts is not None]:
         levels = shown(f"{column.name} ({', '.join(map(str, column.levels or ()))})" for column in binned)

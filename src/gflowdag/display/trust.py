@@ -18,8 +18,8 @@ _OF_VERDICT: dict[str, Colour] = {
     "unverified": "unsure",
 }
 _CAUSAL = (
-    "No hidden common cause and no feedback, and rows that are no time series: none of these is handled. "
-    "Nothing in the table can confirm it, and an arrow is a cause only where it holds."
+    "An arrow is a cause only if there is no hidden common cause and no feedback, and rows are not a time "
+    "series. None of these is handled, and no table can rule them out."
 )
 
 

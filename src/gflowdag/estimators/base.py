@@ -231,7 +231,7 @@ def _limit_notes(known: Constraints) -> tuple[str, ...]:
     limit, d = known.max_parents, len(known.forbidden)
     if limit is None or limit >= d - 1:
         return ()
-    return (f"No variable has more than {counted(limit, 'parent')}, as was asked.",)
+    return (f"No variable has more than {counted(limit, 'parent')}, as requested.",)
 
 
 def _forced_directions(score: Score, known: Constraints) -> NDArray[np.bool_]:
