@@ -89,7 +89,7 @@ def test_figures_stay_whole_at_every_width_and_what_is_missing_is_named(width):
     print_comparison(table, Console(file=stream, width=width), rest="--json")
     row = next(line for line in stream.getvalue().splitlines() if line.startswith("order-gflownet")).split()
     words = " ".join(stream.getvalue().split())
-    left_out = words.partition("without ")[2].partition(":")[0].split(", ")
+    left_out = words.partition("narrow for ")[2].partition(":")[0].split(", ")
     for name, value in values.items():
         assert (str(value) in row) != (name.replace("_", " ") in left_out)
     assert ("--json has all columns" in words) == (width < 100)
