@@ -70,15 +70,6 @@ def test_columns_and_costs_are_shown_beside_problems(tmp_path: Path) -> None:
     assert stored["command"].startswith("gflowdag fit ")
 
 
-def test_a_table_that_no_check_looked_at_is_not_said_to_fit(tmp_path: Path) -> None:
-    for name, is_checked in (("dates", True), ("mixed", False)):
-        table = tmp_path / f"{name}.csv"
-        UNREADY[name].drop(columns="day", errors="ignore").to_csv(table, index=False)
-        told = " ".join(call("check", str(table)).output.split())
-        assert ("speaks against it" in told) == is_checked
-        assert ("was not checked" in told) != is_checked
-
-
 def test_columns_and_costs_are_shown_where_nothing_helps(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     NUMBERS.head(1).assign(day="2021-03-01").to_csv(table, index=False)
