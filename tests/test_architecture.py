@@ -167,7 +167,7 @@ def test_type_checkers_know_the_posterior_and_no_misspelt_name(tmp_path: Path) -
     config = {"extraPaths": [str(SOURCE.parent)]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
-    answer = subprocess.run([*command, "-p", str(tmp_path)], capture_output=True, text=True, timeout=200)
+    answer = subprocess.run([*command, "-p", str(tmp_path)], capture_output=True, text=True, timeout=280)
     if not answer.stdout.startswith("{"):
         pytest.skip("pyright fetches its engine when it first runs, and could not")
     told = {

@@ -27,7 +27,7 @@ def gflowdag(
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gflowdag", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": str(columns)}
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=280)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_help_is_quick() -> None:
         "print('loaded:', *sorted({'jax', 'numpy', 'scipy', 'pandas', 'numba', 'matplotlib', 'networkx', "
         "'sklearn', 'equinox', 'optax'} & sys.modules.keys()))"
     )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=280)
     assert "gflowdag check TABLE.csv" in answer.stdout, answer.stderr
     assert answer.stdout.splitlines()[-1].split() == ["loaded:"]
 
@@ -305,7 +305,7 @@ def test_the_shell_completes_commands_methods_and_tables(typed: str, completions
     program = "import sys; sys.argv = ['gflowdag']; from gflowdag.cli.app import main; main()"
     command = [sys.executable, "-c", program]
     answer = subprocess.run(
-        command, capture_output=True, text=True, cwd=table.parent, env=environment, timeout=60
+        command, capture_output=True, text=True, cwd=table.parent, env=environment, timeout=280
     )
     assert answer.stdout.strip() == completions
 

@@ -149,7 +149,7 @@ def downloaded(browser, kind: str, name: str) -> Path:
     path = browser.downloads / name
     path.unlink(missing_ok=True)
     click(browser, f"[data-download={kind}]")
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 280
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     return path

@@ -107,6 +107,8 @@ def test_a_recipe_is_read_from_a_file(tmp_path):
         ("batch_size = 0", "recipe.toml: batch_size must be 1 or more, got 0"),
         ("cooldown = 1.5", "cooldown must be 0 or a number between 0 and 1, got 1.5"),
         ("batch_size = ", "is not a TOML file"),
+        ("batch_size = 9223372036854775808", "recipe.toml holds a whole number of more than 64 bits"),
+        ("batch_size = 1" + 5000 * "0", "recipe.toml holds a whole number of more than 64 bits"),
         ("num_environments = 9\nreplay_capacity = 8", "the buffer must take one transition of every"),
     ],
 )

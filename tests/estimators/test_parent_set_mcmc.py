@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import gflowdag as gd
 from gflowdag.errors import FileFormatError, TrainingError
 from gflowdag.mcmc.unrestricted import run, saved
+from gflowdag.mcmc.unrestricted.run import Result
 from gflowdag.runtime.convergence import MINIMAL_EFFECTIVE_SAMPLES
 
 NEVER: dict[str, Any] = {"max_error": 1e-9, "num_chains": 4, "num_samples": 50, "random_state": 5}
@@ -112,3 +114,28 @@ def test_a_saved_state_holds_the_segments_so_far_and_comes_back_whole(tmp_path) 
         np.testing.assert_array_equal(one, other)
         assert np.asarray(one).dtype == np.asarray(other).dtype
     assert saved.load_state(tmp_path / "nowhere", "this") is None
+
+
+class OneGraph(gd.LocalScore):
+    """Every parent set but one of each node loses hundreds of nats: chains that are there stay there."""
+
+    def local(self, node: int, parents: np.ndarray, /) -> np.ndarray:
+        wanted = np.arange(self.num_variables) == node - 1
+        return -300.0 * (parents != wanted).sum(axis=1)
+
+
+def test_chains_that_keep_one_graph_are_trusted_if_many_other_starts_come_to_it(monkeypatch) -> None:
+    frame = np.random.default_rng(0).normal(size=(20, 4))
+    options: dict[str, Any] = {"score": OneGraph(), "iterations": 256, "num_samples": 20, "random_state": 0}
+    found = gd.ParentSetMCMC(**options).fit(frame).posterior_
+    assert found.diagnosis.verdict == "trusted"
+    assert found.diagnosis.effective_samples == 60
+    assert "60 further scattered starts came to it too" in found.diagnosis.explanation
+    assert found.samples[:, [0, 1, 2], [1, 2, 3]].all()
+
+    other = np.zeros(60)
+    other[7] = -300.0  # one of sixty ends elsewhere
+    monkeypatch.setattr(sys.modules[Result.__module__], "settled_scores", lambda *_: other)
+    found = gd.ParentSetMCMC(**options).fit(frame).posterior_
+    assert found.diagnosis.verdict == "not converged"
+    assert "not all of 60 further scattered starts came to it" in found.diagnosis.explanation

@@ -223,7 +223,7 @@ main()
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", code, *arguments]
-        return subprocess.run(command, cwd=another_package, capture_output=True, text=True, timeout=200)
+        return subprocess.run(command, cwd=another_package, capture_output=True, text=True, timeout=280)
 
     fitted = run("fit", "table.csv", "--method", "own", "--json")
     assert fitted.returncode == 0, fitted.stderr

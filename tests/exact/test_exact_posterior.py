@@ -125,6 +125,6 @@ def test_sixteen_variables_take_less_than_ten_seconds():
 
     posterior(np.zeros((4, 8)))  # compile
     table = random_table(16, np.random.default_rng(0), scale=3.0, penalty=2.0)
-    started = time.perf_counter()
+    started = time.process_time()
     posterior(table)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from gflowdag.posterior.runs import read_metrics
 
+LONGEST = 280  # seconds that a program may take; a test may take 300
+
 # Small networks, few weighted orders, a checkpoint at every look: a short run with many moments to die.
 # Interrupts count even where the tests run in the background of a shell, which would ignore them.
 SMALL_RUN = """
@@ -40,7 +42,7 @@ def start(*arguments: str | Path, first: str = "") -> subprocess.Popen[str]:
 def run(*arguments: str | Path, first: str = "") -> tuple[int, str, str]:
     """Exit code, standard output and standard error of `gflowdag ARGUMENTS`."""
     process = start(*arguments, first=first)
-    out, errors = process.communicate(timeout=200)
+    out, errors = process.communicate(timeout=LONGEST)
     return process.returncode, out, errors
 
 
@@ -74,7 +76,7 @@ def kill_at_step(step: int, folder: Path, *arguments: str | Path) -> None:
     process.communicate()
 
 
-def wait_for(event: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 100) -> None:
+def wait_for(event: Callable[[], bool], process: subprocess.Popen[str], seconds: float = LONGEST) -> None:
     """Wait for an event that the process brings about."""
     deadline = time.monotonic() + seconds
     while not event():

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 
 import pytest
-from command_line import start, wait_for
+from command_line import LONGEST, start, wait_for
 
 from gflowdag.cli import commands
 from gflowdag.posterior import runs
@@ -45,7 +45,7 @@ def test_a_stopped_run_leaves_a_checkpoint_and_says_so(number: int, table: Path,
     process = start("fit", table, *method, "--out", folder, "-q", first=crash)
     wait_for((folder / "checkpoint.npz").exists, process)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=100)
+    _, errors = process.communicate(timeout=LONGEST)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], errors
     assert errors.endswith(f"the same command with --resume --out {folder} goes on\n")
     assert errors.count("\n") == 1
@@ -64,7 +64,7 @@ def test_a_stopped_run_without_a_checkpoint_says_what_is_lost(
     process = start("fit", table, "--method", "mc3", "--out", folder, "-q")
     wait_for((folder / "manifest.json").exists, process)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=100)
+    _, errors = process.communicate(timeout=LONGEST)
     code, what = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "stopped by SIGTERM")}[number]
     lost = "no checkpoint was written, so the work is lost: run the same command again"
     assert (process.returncode, errors) == (code, f"gflowdag: {what}; {lost}\n")
@@ -76,7 +76,7 @@ def test_ctrl_c_in_a_study_says_that_the_same_command_goes_on(tmp_path: Path) ->
     process = start("bench", "--quick", "--methods", "mc3", "--out", out, "-q")
     wait_for(out.exists, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=100)
+    _, errors = process.communicate(timeout=LONGEST)
     assert process.returncode == 130, errors
     assert (
         errors == "gflowdag: interrupted; what is finished stays; run the same command again for the rest\n"
@@ -107,7 +107,7 @@ def test_ctrl_c_at_random_moments_is_one_line(method: str, seconds: float, tmp_p
             process.communicate(timeout=rng.uniform(1, seconds))
         except TimeoutExpired:
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=100)
+            _, errors = process.communicate(timeout=LONGEST)
             if process.returncode in (0, -signal.SIGINT):
                 continue  # it was about to end
             hits += 1

@@ -32,7 +32,7 @@ def in_two_processes(*arguments: str | Path) -> list[tuple[int, str, str]]:
 
 
 def _outcome(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, errors = process.communicate(timeout=200)
+    out, errors = process.communicate(timeout=280)
     return process.returncode, out, errors
 
 

@@ -53,7 +53,7 @@ def test_weights_miss_a_forgotten_mode_and_held_out_graphs_show_it():
     with jax.enable_x64(True):
         score, space = problem(3)
         collapsed = exact_policy(problem(3, without_edge)[0])  # right, but for one edge that it never adds
-        samples = sample(space, collapsed, jax.random.key(0), 2000)
+        samples = sample(space, collapsed, jax.random.key(0), 4000)
         held_out = held_out_log_weights(score, 0, 256, space, collapsed)
     graphs, probabilities, log_evidence = posterior(score)
     forgotten = probabilities[graphs[:, 0, 1]].sum()

@@ -10,6 +10,8 @@ import pytest
 
 import gflowdag as gd
 from gflowdag.estimators.chain_verdict import chain_verdict
+from gflowdag.estimators.precise import downgrade_if_imprecise
+from gflowdag.posterior.diagnostics import Diagnostics
 
 
 def test_traces_are_thinned_to_a_few_chains_and_keep_both_ends():
@@ -45,7 +47,46 @@ def test_edges_that_no_chain_changes_say_nothing_against_chains_that_move() -> N
 def test_fewer_than_four_chains_are_never_trusted() -> None:
     diagnostics, _ = chain_verdict(*moving(3, 2000))
     assert diagnostics.verdict == "not converged"
-    assert "3 chains cannot show whether chains agree" in diagnostics.explanation
+    assert "3 chains cannot show whether chains agree: 4 can" in diagnostics.explanation
+
+
+@pytest.fixture(scope="module")
+def parity() -> gd.Dataset:
+    """Four columns of chance and their parity: from few edges no single one more leads to the truth."""
+    codes = np.random.default_rng(5).integers(0, 2, (1000, 5))
+    codes[:, 4] = codes[:, :4].sum(axis=1) % 2
+    return gd.Dataset.from_array(codes, kinds="discrete")
+
+
+def test_a_few_chains_of_single_edges_that_miss_the_parity_are_not_trusted(parity: gd.Dataset) -> None:
+    """Version 0.2 trusted such chains, with edge probabilities that were wrong by 0.41."""
+    found = gd.MC3(num_chains=4, burn_in=0, num_steps=20_000, thinning=20, prior="uniform", random_state=0)
+    post = found.fit(parity).posterior_
+    assert post.edge_probabilities().to_numpy().sum() < 3  # all chains are where they began
+    assert post.diagnosis.r_hat < 1.05
+    assert post.diagnosis.effective_samples > 400
+    assert post.diagnosis.verdict == "not converged"
+    assert "4 chains cannot show whether chains agree: 60 can" in post.diagnosis.explanation
+
+
+def test_chains_that_had_no_time_to_scatter_are_not_trusted() -> None:
+    table = np.random.default_rng(0).normal(size=(30, 3))
+    options = {"num_chains": 64, "num_steps": 2000, "thinning": 20, "random_state": 0}
+    short, long = (gd.MC3(burn_in=b, **options).fit(table).posterior_.diagnosis for b in (380, 400))
+    assert (short.verdict, long.verdict) == ("not converged", "trusted")
+    assert "A burn-in of 380 steps is too short to scatter the chains: give it 400" in short.explanation
+
+
+def test_an_edge_that_is_hardly_known_is_not_trusted() -> None:
+    trusted = Diagnostics("trusted", "Chains agree.")
+    errors = np.array([[0.0, 0.009], [0.0, 0.0]])
+    assert downgrade_if_imprecise(trusted, errors).verdict == "trusted"
+    found = downgrade_if_imprecise(trusted, 2 * errors)
+    assert found.verdict == "not converged"
+    assert "Monte-Carlo error of 0.018 (0.01 or less is needed)" in found.explanation
+    assert found.edge_errors is not None
+    unverified = Diagnostics("unverified", "A restriction.")
+    assert downgrade_if_imprecise(unverified, 2 * errors).verdict == "unverified"
 
 
 def test_chains_of_structure_mcmc_start_at_scattered_graphs(monkeypatch) -> None:

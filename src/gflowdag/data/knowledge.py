@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,14 +11,13 @@ import numpy as np
 
 from gflowdag.data.columns import plain_name
 from gflowdag.data.patterns import matching
-from gflowdag.data.reading import read_text
+from gflowdag.data.toml import is_too_long, read_toml
 from gflowdag.errors import KnowledgeError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import instead, unknown_name
 
 _REGEX = "re:"
-_BEYOND = 2**63  # the first whole number that 64 bits do not hold
 
 
 class Constraints(NamedTuple):
@@ -75,9 +73,12 @@ class Knowledge:
         object.__setattr__(self, "exogenous", _as_names(self.exogenous))
         limit = self.max_parents
         if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 0 <= limit < _BEYOND
+            isinstance(limit, bool)
+            or not isinstance(limit, int | np.integer)
+            or limit < 0
+            or is_too_long(limit)
         ):
-            given = "a longer one" if _is_too_long(limit) else repr(limit)
+            given = "a longer one" if is_too_long(limit) else repr(limit)
             raise KnowledgeError(
                 f"max_parents must be a whole number of at most 64 bits, 0 or more, or None; got {given}."
             )
@@ -95,20 +96,7 @@ class Knowledge:
             max_parents = 4
             exogenous = ["age", "sex"]
         """
-        text = read_text(Path(path), KnowledgeError)
-        try:
-            content = tomllib.loads(text)
-            has_long_number = _holds_long_number(content)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:  # the latter: deep nesting
-            raise KnowledgeError(f"{path} is not a TOML file: {error}.") from error
-        except ValueError:  # Python reads no number of thousands of digits
-            has_long_number, content = True, {}
-        if has_long_number:
-            raise KnowledgeError(
-                f"{path} holds a whole number of more than 64 bits, which TOML does not allow. "
-                "Write a smaller one."
-            )
-        return cls.from_dict(content)
+        return cls.from_dict(read_toml(path, KnowledgeError))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Knowledge:
@@ -198,17 +186,6 @@ class Knowledge:
                 f"{names[target]!r} has {parents.sum()} required parents, more than max_parents = "
                 f"{self.max_parents}: {_listed(parents, names)}. Raise that limit or require fewer edges."
             )
-
-
-def _holds_long_number(value: Any) -> bool:
-    """Whether a number somewhere in the content of a file is beyond 64 bits."""
-    if isinstance(value, Mapping | list):
-        return any(map(_holds_long_number, value.values() if isinstance(value, Mapping) else value))
-    return _is_too_long(value)
-
-
-def _is_too_long(value: Any) -> bool:
-    return isinstance(value, int) and not -_BEYOND <= value < _BEYOND
 
 
 def _as_edges(edges: Any, key: str) -> tuple[tuple[str, str], ...]:

@@ -7,8 +7,8 @@ import numpy as np
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.runtime.convergence import (
     FEWEST_CHAINS,
-    FEWEST_CONSTANT_CHAINS,
     FEWEST_DRAWS,
+    FEWEST_SCATTERED_CHAINS,
     MAXIMAL_R_HAT,
     MINIMAL_EFFECTIVE_SAMPLES,
     bulk_ess,
@@ -22,7 +22,11 @@ _SHOWN_CHAINS, _SHOWN_DRAWS = 8, 500  # of the score traces that go with a poste
 
 
 def chain_verdict(
-    graphs: np.ndarray, log_scores: np.ndarray, *, is_burnt_in: bool = True
+    graphs: np.ndarray,
+    log_scores: np.ndarray,
+    *,
+    is_burnt_in: bool = True,
+    fewest_chains: int = FEWEST_CHAINS,
 ) -> tuple[Diagnostics, np.ndarray]:
     """Judge chains from scattered starts by R-hat and effective sample size of every edge and of the score.
 
@@ -33,6 +37,7 @@ def chain_verdict(
         graphs: recorded graphs, bool [chains, draws, d, d], or edge probabilities given what was recorded.
         log_scores: score traces, float64 [chains, draws].
         is_burnt_in: whether the burn-in was over when the graphs were recorded.
+        fewest_chains: with fewer, nothing is trusted; more where chains hardly leave the mode they start in.
 
     Returns:
         The diagnostics, and the effective number of samples behind each edge, float64 [d, d].
@@ -49,9 +54,9 @@ def chain_verdict(
     counts = [ess[changes]]
     if varies(log_scores):
         counts += [bulk_ess(log_scores)[None], tail_ess(log_scores)[None]]
-        is_enough = num_chains >= FEWEST_CHAINS
+        is_enough = num_chains >= fewest_chains
     else:  # one class of graphs, or one graph: were there another, how many chains would have ended there?
-        is_enough = num_chains >= FEWEST_CONSTANT_CHAINS
+        is_enough = num_chains >= FEWEST_SCATTERED_CHAINS
     fewest = float(np.concatenate(counts).min(initial=np.inf))
     moves = np.isfinite(fewest)
     is_enough &= not moves or fewest >= MINIMAL_EFFECTIVE_SAMPLES
@@ -65,11 +70,12 @@ def chain_verdict(
     )
     if not varies(log_scores):
         explanation = (
-            f"All {num_chains} chains keep one score, which is trusted only from {FEWEST_CONSTANT_CHAINS} "
+            f"All {num_chains} chains keep one score, which is trusted only from {FEWEST_SCATTERED_CHAINS} "
             f"chains on. {explanation}"
         )
-    elif num_chains < FEWEST_CHAINS:
-        explanation = f"{counted(num_chains, 'chain')} cannot show whether chains agree. {explanation}"
+    elif num_chains < fewest_chains:
+        needed = f"{counted(num_chains, 'chain')} cannot show whether chains agree: {fewest_chains} can"
+        explanation = f"{needed}. {explanation}"
     if not is_burnt_in:
         explanation = "The chains were stopped in their burn-in and show nothing yet. " + explanation
     diagnostics = Diagnostics(

@@ -23,6 +23,7 @@ from gflowdag.estimators.held_out import (
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.paper_recipe import PaperRecipe
 from gflowdag.estimators.parameters import keyword_parameters, one_of, positive, whole
+from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.gflownet.balanced import balanced_dags
 from gflowdag.gflownet.learners.edge_cloning import EdgeCloning
 from gflowdag.gflownet.learners.edges import EdgeLearner
@@ -313,8 +314,7 @@ def weighted_posterior(score: Score, samples: Samples, num_samples: int, held_ou
         log_evidence=summary.log_evidence,
         log_evidence_error=summary.log_evidence_error,
         diagnosis=replace(
-            diagnostics,
-            edge_errors=drawn.edge_errors(),
+            downgrade_if_imprecise(diagnostics, drawn.edge_errors()),
             raw_edge_probabilities=raw,
             weighted_edge_probabilities=weighted,
             extra={"mean_edges": float(graphs.sum(axis=(1, 2)).mean())},

@@ -12,6 +12,7 @@ from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import keyword_parameters, whole
+from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
@@ -110,6 +111,8 @@ class Gadget(StructureLearner):
                 "Gadget found no graph that the knowledge allows: raise num_candidates or burn_in"
             )
         d = score.num_variables
+        marginals = graphs[legal].mean(axis=0)
+        diagnostics = downgrade_if_imprecise(diagnostics, np.sqrt(marginals * (1 - marginals) / edge_ess))
         explanation, verdict = diagnostics.explanation, diagnostics.verdict
         if self.num_candidates < d - 1:
             verdict = "unverified" if verdict == "trusted" else verdict
@@ -117,7 +120,6 @@ class Gadget(StructureLearner):
                 f" Only {self.num_candidates} candidate parents of {d - 1} were combined freely; "
                 "how much of the posterior this hides is not known."
             )
-        marginals = graphs[legal].mean(axis=0)
         pool = np.flatnonzero(legal)
         kept = np.random.default_rng(seed).choice(
             pool, self.num_samples, replace=self.num_samples > len(pool)
@@ -133,7 +135,6 @@ class Gadget(StructureLearner):
                 diagnostics,
                 verdict=verdict if legal.all() else "not converged",
                 explanation=explanation,
-                edge_errors=np.sqrt(marginals * (1 - marginals) / edge_ess),
                 extra={
                     "sampled_prior": type(score.prior).__name__,
                     "num_against_knowledge": int((~legal).sum()),

@@ -11,11 +11,15 @@ from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import keyword_parameters, whole
+from gflowdag.estimators.precise import downgrade_if_imprecise
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.convergence import FEWEST_SCATTERED_CHAINS
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
+LEAST_BURN_IN = 0.2  # of num_steps
 MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
 
 
@@ -23,9 +27,10 @@ MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
 class MC3(StructureLearner):
     """Structure MCMC: chains that add, remove and reverse single edges (Madigan & York 1995).
 
-    Chains start at scattered graphs, are cooled to the posterior during the first half of the burn-in, and
-    are trusted when they agree (rank-normalised R-hat of every edge and of the score at most 1.05, 400
-    effective samples or more).
+    Chains start at scattered graphs and are cooled to the posterior during the first half of the burn-in.
+    They are trusted when they agree: 60 chains or more, a burn-in of a fifth of `num_steps` or more,
+    rank-normalised R-hat of every edge and of the score at most 1.05, 400 effective samples or more, and no
+    Monte-Carlo error of an edge probability above 0.01.
 
     Args:
         num_chains: chains that run side by side. None is 256, fewer where their memory (8 d³ bytes each
@@ -84,7 +89,13 @@ class MC3(StructureLearner):
             progress=progress,
         )
         graphs, log_scores = chains.graphs().swapaxes(0, 1), chains.log_scores.T  # [C, T, ...]
-        diagnostics, edge_ess = chain_verdict(graphs, log_scores, is_burnt_in=chains.is_burnt_in)
+        diagnostics, edge_ess = chain_verdict(
+            graphs,
+            log_scores,
+            is_burnt_in=chains.is_burnt_in,
+            fewest_chains=FEWEST_SCATTERED_CHAINS,
+        )
+        diagnostics = self._downgrade_if_hardly_scattered(diagnostics)
         d = score.num_variables
         graphs, log_scores = graphs.reshape(-1, d, d), log_scores.ravel()
         kept = np.random.default_rng(seed).choice(
@@ -99,13 +110,24 @@ class MC3(StructureLearner):
             marginals=marginals,
             best_graph=graphs[np.argmax(log_scores)],
             diagnosis=replace(
-                diagnostics,
+                downgrade_if_imprecise(diagnostics, np.sqrt(marginals * (1 - marginals) / edge_ess)),
                 acceptance=chains.acceptance(),
                 iterations=round(chains.share_done * (self.burn_in + self.num_steps)),
                 share_done=chains.share_done,
-                edge_errors=np.sqrt(marginals * (1 - marginals) / edge_ess),
                 extra={"num_chains": num_chains},
             ),
+        )
+
+    def _downgrade_if_hardly_scattered(self, diagnostics: Diagnostics) -> Diagnostics:
+        """Lower the verdict if the burn-in is too short to scatter the chains and to cool them."""
+        least = LEAST_BURN_IN * self.num_steps
+        if diagnostics.verdict != "trusted" or self.burn_in >= least:
+            return diagnostics
+        return replace(
+            diagnostics,
+            verdict="not converged",
+            explanation=f"A burn-in of {self.burn_in} steps is too short to scatter the chains: give it "
+            f"{least:.0f} or more. {diagnostics.explanation}",
         )
 
 

@@ -16,6 +16,7 @@ from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import keyword_parameters, positive, whole
+from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.gflownet.learners.order_cloning import OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
 from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
@@ -267,8 +268,7 @@ def weighted_posterior(
         log_evidence=summary.log_evidence,
         log_evidence_error=summary.log_evidence_error,
         diagnosis=replace(
-            restricted_verdict(diagnostics, problem),
-            edge_errors=errors,
+            restricted_verdict(downgrade_if_imprecise(diagnostics, errors), problem),
             raw_edge_probabilities=raw,
             extra={"weighted_orders": len(orders), "dead_ends": int((~alive).sum())},
         ),

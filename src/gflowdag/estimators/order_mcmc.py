@@ -12,6 +12,7 @@ from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import fraction, keyword_parameters, whole
+from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
@@ -94,8 +95,7 @@ class OrderMCMC(StructureLearner):
             log_scores=score.log_score(samples),
             marginals=edges.mean(axis=(0, 1)),
             diagnosis=replace(
-                restricted_verdict(diagnostics, problem),
-                edge_errors=errors,
+                restricted_verdict(downgrade_if_imprecise(diagnostics, errors), problem),
                 acceptance=chains.acceptance(),
                 iterations=round(chains.share_done * self.iterations),
                 share_done=chains.share_done,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from gflowdag.data.reading import read_text
+from gflowdag.data.toml import read_toml
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.parameters import check_parameters, fraction, positive, whole
 from gflowdag.gflownet.learners.paper import PaperLearner
@@ -84,11 +83,7 @@ class PaperRecipe:
             learning_rate = 1e-4
             embedding = 64
         """
-        text = read_text(Path(path), GFlowDAGError)
-        try:
-            content = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and deep nesting
-            raise GFlowDAGError(f"{path} is not a TOML file: {error}.") from error
+        content = read_toml(path, GFlowDAGError)
         try:
             return cls.from_dict(content)
         except GFlowDAGError as error:

@@ -14,7 +14,12 @@ from gflowdag.mcmc.unrestricted.run import Result, Verdict, run
 from gflowdag.mcmc.unrestricted.saved import Saver, load_state
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.convergence import MAXIMAL_ERROR, MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
+from gflowdag.runtime.convergence import (
+    FEWEST_SCATTERED_CHAINS,
+    MAXIMAL_ERROR,
+    MAXIMAL_R_HAT,
+    MINIMAL_EFFECTIVE_SAMPLES,
+)
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.place import typed
 from gflowdag.runtime.progress import Progress
@@ -110,7 +115,8 @@ class ParentSetMCMC(StructureLearner):
         verdict = result.verdict
         proposed, accepted = result.state.reversals
         fewest = min(verdict.bulk_ess, verdict.tail_ess)
-        done = min(fewest / MINIMAL_EFFECTIVE_SAMPLES, (self.max_error / max(verdict.error, 1e-300)) ** 2)
+        excess = max(verdict.error / self.max_error, 1.0)
+        done = min(fewest / MINIMAL_EFFECTIVE_SAMPLES, 1 / excess**2)
         return Diagnostics(
             "trusted" if verdict.trusted else "not converged",
             _explanation(verdict, self.num_chains),
@@ -134,6 +140,10 @@ def _explanation(verdict: Verdict, num_chains: int) -> str:
         command_line="--resume with a larger --budget goes on where they stopped",
     )
     advice = "." if verdict.trusted else f". Give the chains more time: {go_on}."
+    if verdict.is_frozen:
+        others = f"{FEWEST_SCATTERED_CHAINS} further scattered starts"
+        found = f"{others} came to it too" if verdict.trusted else f"not all of {others} came to it"
+        return f"{num_chains} chains from scattered starts all keep one score, and {found}{advice}"
     return (
         f"{num_chains} chains from scattered starts: the largest rank-normalised R-hat of any edge or of the "
         f"score is {verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample "

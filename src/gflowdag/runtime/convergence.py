@@ -17,7 +17,7 @@ MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less 
 MOVING = 0.01  # standard deviation from which on an edge probability varies, and its R-hat means anything
 FEWEST_DRAWS = 4  # of each chain, for an R-hat
 FEWEST_CHAINS = 4  # Vehtari et al. 2021
-FEWEST_CONSTANT_CHAINS = 60  # that agree: a share of 0.05 elsewhere would show in 95 of 100 cases
+FEWEST_SCATTERED_CHAINS = 60  # that stay where they end: a share of 0.05 elsewhere shows in 95 of 100 cases
 _ROUNDING = 1e-10  # in units of the largest draw
 
 

@@ -2,7 +2,8 @@
 
 Each chain is recorded in segments of equal length: mean edge probabilities, mean log score, and the graph at
 the end. When there are too many, neighbours are joined and segments are twice as long from then on. The
-verdict rests on all but the first quarter.
+verdict rests on all but the first quarter. Chains that all keep one score are one sample each: they are only
+believed if many further scattered starts come to that score too.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from gflowdag.mcmc.unrestricted.chains import (
     make_workspace,
     sweep,
 )
-from gflowdag.mcmc.unrestricted.start import cooled_chains, learn_pools
+from gflowdag.mcmc.unrestricted.start import cooled_chains, learn_pools, settled_scores
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
 from gflowdag.runtime.convergence import (
+    FEWEST_SCATTERED_CHAINS,
     MAXIMAL_ERROR,
     MAXIMAL_R_HAT,
     MINIMAL_EFFECTIVE_SAMPLES,
@@ -34,6 +36,7 @@ from gflowdag.runtime.convergence import (
     mean_error,
     rank_r_hat,
     tail_ess,
+    varies,
 )
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
@@ -77,6 +80,7 @@ class Verdict(NamedTuple):
     bulk_ess: float  # the smallest
     tail_ess: float  # of the score
     error: float  # the largest Monte Carlo error of an edge probability
+    is_frozen: bool = False  # whether all chains keep one score: then each is one sample
 
 
 class Result(NamedTuple):
@@ -131,7 +135,7 @@ def run(
         state = _copied(state)
     tables = local_tables(score, state.pools)
     works = [make_workspace(state.pools) for _ in state.parents]
-    summary = None
+    summary, others = None, None
     while True:
         number = state.records.number
         due = number % _BETWEEN_VERDICTS == 0 and number > 0
@@ -140,6 +144,10 @@ def run(
         )
         if due or over:
             summary = summarise(state.records)
+            if summary[2].is_frozen:
+                if others is None:
+                    others = _other_starts(score, state, tables)
+                summary = (*summary[:2], _beside_others(summary[2], state, others))
             if over or stop_when(summary[2]):
                 break
         state = _next_segment(state, tables, works, settings)
@@ -228,6 +236,20 @@ def _joined(records: Records) -> Records:
     return records._replace(number=half, length=2 * records.length)
 
 
+def _other_starts(score: Score, state: State, tables: LocalTables) -> NDArray[np.float64]:
+    """Where many further scattered starts settle, by their log scores."""
+    seed = int(np.random.SeedSequence(state.random[0].tolist()).generate_state(1)[0])
+    return settled_scores(score, state.pools, tables, FEWEST_SCATTERED_CHAINS, seed)
+
+
+def _beside_others(verdict: Verdict, state: State, others: NDArray[np.float64]) -> Verdict:
+    """The verdict on frozen chains: they are right if other starts all come to the same score."""
+    here = float(state.records.log_scores[0, state.records.number - 1])
+    agree = not varies(np.append(others, [here] * FEWEST_SCATTERED_CHAINS).reshape(2, -1))
+    fewest = float(len(others)) if agree else 1.0
+    return verdict._replace(trusted=agree, bulk_ess=fewest, tail_ess=fewest)
+
+
 def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
     """Edge probabilities, their errors, and whether the chains agree."""
     kept = slice(records.number // _LEFT_OUT, records.number)
@@ -243,7 +265,7 @@ def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64
         errors[moving] = mean_error(edges[:, :, moving])
     worst, tail = float(rank_r_hat(traces).max()), float(tail_ess(log_scores))
     largest = float(errors.max())
-    trusted = (
-        worst <= MAXIMAL_R_HAT and min(fewest, tail) >= MINIMAL_EFFECTIVE_SAMPLES and largest <= MAXIMAL_ERROR
-    )
-    return probabilities, errors, Verdict(trusted, worst, fewest, tail, largest)
+    is_enough = min(fewest, tail) >= MINIMAL_EFFECTIVE_SAMPLES and largest <= MAXIMAL_ERROR
+    is_frozen = not varies(log_scores)
+    trusted = worst <= MAXIMAL_R_HAT and is_enough and not is_frozen
+    return probabilities, errors, Verdict(bool(trusted), worst, fewest, tail, largest, bool(is_frozen))

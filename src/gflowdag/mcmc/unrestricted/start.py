@@ -68,6 +68,20 @@ def scattered_chains(score: Score, num_chains: int, seed: int) -> list[Chain]:
 def cooled_chains(score: Score, pools: Pools, tables: LocalTables, num_chains: int, seed: int) -> list[Chain]:
     """The best of several times as many scattered starts, each cooled down to the posterior."""
     chains = scattered_chains(score, _STARTS_PER_CHAIN * num_chains, seed)
+    reached = _settled(chains, pools, tables)
+    best = np.sort(np.argsort(-reached, kind="stable")[:num_chains])
+    return [chains[number] for number in best]
+
+
+def settled_scores(
+    score: Score, pools: Pools, tables: LocalTables, num_starts: int, seed: int
+) -> NDArray[np.float64]:
+    """Mean log scores to which so many scattered starts cool down, [num_starts]."""
+    return _settled(scattered_chains(score, num_starts, seed), pools, tables)
+
+
+def _settled(chains: list[Chain], pools: Pools, tables: LocalTables) -> NDArray[np.float64]:
+    """Cool the chains down, in place; their mean log scores from then on."""
     reached = np.zeros(len(chains))
 
     def settle(number: int) -> None:
@@ -76,8 +90,7 @@ def cooled_chains(score: Score, pools: Pools, tables: LocalTables, num_chains: i
         reached[number] = np.mean([sweep(chains[number], pools, tables, work) for _ in range(_WEIGHED)])
 
     map_threads(settle, range(len(chains)))
-    best = np.sort(np.argsort(-reached, kind="stable")[:num_chains])
-    return [chains[number] for number in best]
+    return reached
 
 
 def cool(chain: Chain, pools: Pools, tables: LocalTables, num_sweeps: int) -> None:

@@ -1,0 +1,198 @@
+"""How often an answer says "trusted" and is wrong: small hard posteriors, every method that judges itself.
+
+What counts, fixed before anything was measured: an answer is *false trust* if its verdict is "trusted" and an
+edge probability is more than 0.05 from the exact one. The bar is fewer than one in a thousand at default
+options, over all families but the needle, which no chain of small steps can find. Short runs, and runs of few
+chains, are to provoke it; each case found there is explained too.
+
+Rows are kept in a file as they come, and what stands there is not run again.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+from gflowdag.estimators import estimator_class
+from gflowdag_lab.measurements.hard_posteriors import FAMILIES, exact_edges, fit, hard_posterior
+from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.paper.fits import commit
+
+FOLDER = Path("docs/laboratory/trust")
+TOLERATED = 0.05  # error of an edge probability in an answer that says "trusted"
+NEEDLE = "needle"
+ALL = "all methods"
+COLUMNS: tuple[str, ...] = (
+    "family",
+    "seed",
+    "variables",
+    "method",
+    "options",
+    "verdict",
+    "error",
+    "stated",
+    "r_hat",
+    "ess",
+)
+COLUMNS += ("cpu_s", "commit")
+
+Fit = dict[str, str]  # a row of the file: what was asked, what came out
+
+
+class Setting(NamedTuple):
+    """Options of a method, and which of the problems it is run on."""
+
+    method: str
+    name: str  # "default", or what is short about it
+    options: dict[str, Any]
+    variables: int
+    every: int  # of so many problems of a family one
+
+
+CHAIN, NET = 5, 4  # variables: 29,281 and 543 graphs
+MOST = {"iterations": 8192}  # sweeps; without a limit chains that do not agree go on for half an hour
+SHORT = {"num_chains": 64, "burn_in": 1000, "num_steps": 5000, "thinning": 10}
+SETTINGS = (
+    Setting("parent-set-mcmc", "default", MOST, CHAIN, 1),
+    Setting("parent-set-mcmc", "4 chains", {"num_chains": 4} | MOST, CHAIN, 4),
+    Setting("parent-set-mcmc", "64 sweeps", {"iterations": 64}, CHAIN, 2),
+    Setting("parent-set-mcmc", "narrow", {"core_size": 0, "num_outsiders": 1} | MOST, CHAIN, 20),
+    Setting("order-mcmc", "default", {}, CHAIN, 7),
+    Setting("order-mcmc", "4 chains", {"num_chains": 4}, CHAIN, 7),
+    Setting("order-mcmc", "4 chains, 200 steps", {"num_chains": 4, "iterations": 200}, CHAIN, 1),
+    Setting("order-mcmc", "64 chains, 100 steps", {"num_chains": 64, "iterations": 100}, CHAIN, 7),
+    Setting("mc3", "default", {}, CHAIN, 14),
+    Setting("mc3", "4 chains, no burn-in", {"num_chains": 4, "burn_in": 0}, CHAIN, 14),
+    Setting("mc3", "64 chains, 5,000 steps", SHORT, CHAIN, 2),
+    Setting("mc3", "64 chains, 1,000 steps", SHORT | {"num_steps": 1000, "burn_in": 200}, CHAIN, 1),
+    Setting("gadget", "default", {}, CHAIN, 25),
+    Setting("order-gflownet", "default", {}, NET, 20),
+    Setting("order-gflownet", "100 iterations", {"iterations": 100}, NET, 1),
+    Setting("dag-gflownet", "default", {}, NET, 20),
+    Setting("dag-gflownet", "200 iterations", {"iterations": 200}, NET, 1),
+)
+
+
+@case
+def false_trust(options: Options) -> Iterator[Row]:
+    """Share of "trusted" answers that are wrong by more than 0.05, by method and by family.
+
+    `problems` of each family, `seconds` of processor time at most, `methods`, `families`, `file` choose;
+    `only-default=yes` leaves out what is short.
+    """
+    extra = options.extra
+    path = Path(extra.get("file", FOLDER / "runs.csv"))
+    problems = 1 if options.quick else int(extra.get("problems", 120))
+    methods = extra.get("methods", ",".join({setting.method: 0 for setting in SETTINGS})).split(",")
+    families = extra.get("families", ",".join(FAMILIES)).split(",")
+    wanted = [
+        (seed, family, setting)
+        for seed in range(problems)
+        for setting in SETTINGS
+        for number, family in enumerate(families)
+        if setting.method in methods
+        and (seed + number) % setting.every == 0
+        and (setting.name == "default" or "only-default" not in extra)
+    ]
+    if options.quick:
+        wanted = [task for task in wanted if task[2].method in ("parent-set-mcmc", "mc3")][:4]
+        yield from _summary([_run(*task) for task in wanted])
+        return
+    _measure(wanted, path, float(extra.get("seconds", "inf")))
+    yield from _summary(_stored(path))
+
+
+@case
+def trust(options: Options) -> Iterator[Row]:
+    """The tables of the page on trust, from the rows that are kept."""
+    yield from _summary(_stored(*sorted(FOLDER.glob("*.csv"))))
+
+
+def _stored(*paths: Path) -> list[Fit]:
+    rows: list[Fit] = []
+    for path in paths:
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows += csv.DictReader(stream)
+    return rows
+
+
+def _measure(wanted: list[tuple[int, str, Setting]], path: Path, seconds: float) -> None:
+    """Run what is not in the file, until all is there or the time is over."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    kept = [] if is_new else _stored(path)
+    done = {(int(row["seed"]), row["family"], row["method"], row["options"]) for row in kept}
+    started = time.process_time()
+    with path.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        for seed, family, setting in wanted:
+            if (seed, family, setting.method, setting.name) in done:
+                continue
+            if time.process_time() - started > seconds:
+                break
+            writer.writerow(_run(seed, family, setting))
+            stream.flush()
+
+
+def _run(seed: int, family: str, setting: Setting) -> Fit:
+    problem = hard_posterior(family, seed, setting.variables)
+    exact = exact_edges(family, seed, setting.variables)
+    started = time.process_time()
+    found = fit(estimator_class(setting.method), problem, random_state=seed, **setting.options)
+    seconds = time.process_time() - started
+    diagnosis = found.diagnosis
+    numbers = {
+        "error": np.abs(found.edge_probabilities().to_numpy() - exact).max(),
+        "stated": None if diagnosis.edge_errors is None else diagnosis.edge_errors.max(),
+        "r_hat": diagnosis.r_hat,
+        "ess": diagnosis.ess,
+        "cpu_s": seconds,
+    }
+    names = (family, str(seed), str(setting.variables), setting.method, setting.name, diagnosis.verdict)
+    row = dict(zip(COLUMNS, names, strict=False))
+    row |= {name: "" if number is None else f"{number:.4g}" for name, number in numbers.items()}
+    return row | {"commit": commit()}
+
+
+def _summary(rows: list[Fit]) -> Iterator[Row]:
+    """By method and options without the needle, all of them together, the needle by method, and by family."""
+    counted = [row for row in rows if row["family"] != NEEDLE]
+    for of in (True, False):
+        kind = [row for row in counted if (row["options"] == "default") == of]
+        for method in (*_different(kind, "method"), ALL):
+            yield {"of": method, "options": "default" if of else "short"} | _counts(kind, "method", method)
+    needles = [row for row in rows if row["family"] == NEEDLE]
+    for method in _different(needles, "method"):
+        yield {"of": method, "options": NEEDLE} | _counts(needles, "method", method)
+    for family in _different(rows, "family"):
+        yield {"of": family, "options": "all"} | _counts(rows, "family", family)
+
+
+def _different(rows: list[Fit], column: str) -> list[str]:
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def _counts(rows: list[Fit], column: str, value: str) -> Row:
+    chosen = [row for row in rows if value in (row[column], ALL)]
+    trusted = [float(row["error"]) for row in chosen if row["verdict"] == "trusted"]
+    false = sum(error > TOLERATED for error in trusted)
+    return {
+        "runs": len(chosen),
+        "trusted": len(trusted),
+        "false": false,
+        "share_at_most": upper_bound(false, len(chosen)),
+        "largest_trusted_error": max(trusted, default=0.0),
+    }
+
+
+def upper_bound(hits: int, runs: int, confidence: float = 0.95) -> float:
+    """The largest share that is compatible with so many hits in so many runs (Clopper & Pearson)."""
+    return float(beta.ppf(confidence, hits + 1, runs - hits)) if hits < runs else 1.0
