@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gflowdag as gd
@@ -49,6 +51,16 @@ def test_the_reference_has_every_public_name() -> None:
     missing = [name for name in dir(gd) if name not in modules and f"gflowdag.{name}\n" not in page]
     assert missing == ["__version__"]
     assert all(f"## gd.{name}\n" in page for name in modules)
+
+
+def test_the_reference_has_every_member_of_a_posterior_file(tmp_path: Path) -> None:
+    page = (DOCS / "reference" / "files.md").read_text("utf-8")
+    numbers = np.random.default_rng(0).normal(size=(40, 3))
+    for name, table in (("continuous", numbers), ("discrete", (numbers > 0).astype(int))):
+        gd.fit(table, num_samples=20).save(tmp_path / f"{name}.npz")
+        with np.load(tmp_path / f"{name}.npz") as members:
+            found = [*members.files, *json.loads(str(members["meta"]))]
+        assert [member for member in found if f"`{member}`" not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
