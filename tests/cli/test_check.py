@@ -70,6 +70,15 @@ def test_columns_and_costs_are_shown_beside_problems(tmp_path: Path) -> None:
     assert stored["command"].startswith("gflowdag fit ")
 
 
+def test_what_is_left_for_after_the_fit_is_said(tmp_path: Path) -> None:
+    for name, later in (("dates", False), ("mixed", True)):
+        table = tmp_path / f"{name}.csv"
+        UNREADY[name].drop(columns="day", errors="ignore").to_csv(table, index=False)
+        told = " ".join(call("check", str(table)).output.split())
+        assert "speaks against it" in told
+        assert ("shapes of the continuous columns are checked after the fit" in told) == later
+
+
 def test_columns_and_costs_are_shown_where_nothing_helps(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     NUMBERS.head(1).assign(day="2021-03-01").to_csv(table, index=False)
@@ -139,6 +148,13 @@ def test_few_values_are_levels_however_they_are_stored(cells: list[float]) -> No
     assert data.levels[0] == tuple(sorted(set(cells)))
     assert any("few different numbers: v" in note and "continuous=['v']" in note for note in data.notes)
     assert Dataset.from_frame(pd.DataFrame({"v": cells}), continuous=["v"]).is_continuous
+
+
+def test_names_of_rows_are_told_apart_from_levels() -> None:
+    few = pd.DataFrame({"site": list("abcdefgh"), "arm": ["u", "v"] * 4, "x": RNG.normal(size=8)})
+    (note,) = [note for note in Dataset.from_frame(few).notes if "identifiers" in note]
+    assert "'site'" in note
+    assert "drop=['site']" in note
 
 
 def test_integers_and_floats_of_the_same_values_are_the_same_table() -> None:

@@ -121,6 +121,7 @@ class Dataset:
             *notes.on_copies(copies),
             *notes.on_interventions(intervened, names),
             *notes.on_row_numbers(whole),
+            *notes.on_identifiers(whole),
             *notes.on_shape(whole),
         )
         return cls(tuple(columns), values, intervened, knowledge, told, options.plain())

@@ -106,6 +106,16 @@ def _names(columns: Sequence[Column]) -> str:
     return shown([column.name for column in columns], 12)
 
 
+def on_identifiers(frame: Frame) -> list[str]:
+    """A warning for each column of words of which no two are equal."""
+    return [
+        f"Column {name!r} has another value in every row, as identifiers have, and was taken as a variable: "
+        f"drop it if it is not one ({option('drop', [name])})."
+        for name, cells in frame.items()
+        if not types.is_numeric_dtype(cells) and len(cells) > 2 and cells.is_unique
+    ]
+
+
 def on_row_numbers(frame: Frame) -> list[str]:
     """A warning for each column of whole numbers that merely counts: all different, and without a gap."""
     counting = [

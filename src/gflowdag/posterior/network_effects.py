@@ -30,6 +30,7 @@ from gflowdag.posterior.elimination import Factor, outcome_given_setting, simula
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import require_known
 from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.place import option, typed
 from gflowdag.score import UnboundScore
 from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters, ParameterPosterior
 from gflowdag.score.registry import bind_score
@@ -102,12 +103,13 @@ def known_parameters(posterior: Posterior) -> ParameterPosterior:
         raise ScoreError(
             "Effects are for tables of one kind. In a table with continuous and discrete columns, scores "
             "assume the directions between the kinds, or treat levels as numbers: neither is a basis for "
-            "effects. Cut the continuous columns into bins (discretize='quantile') and fit again."
+            f"effects. Cut the continuous columns into bins, {option('discretize', 'quantile')}, and fit."
         )
     raise ScoreError(
         "This posterior does not hold what effects need, the posterior of the parameters: its score has none "
         "in closed form, its table was too large to keep, or it was made by hand or by an earlier version. "
-        "Give it the table: posterior.with_parameters(table), gflowdag effect --table TABLE."
+        "Give it the table: "
+        + typed(python="posterior.with_parameters(table).", command_line="gflowdag effect --table TABLE.")
     )
 
 

@@ -61,11 +61,13 @@ FEW_ROWS = Wording(
     "few rows",
     "rows for a parameter",
     "there are few rows for each number to be estimated, and the prior decides much of the answer",
+    "More rows help most, or fewer columns",
 )
 DETERMINISTIC = Wording(
     "deterministic",
     "share of the variance that the others leave",
     "other columns almost determine it, so nothing can be said about which of them is its cause",
+    "Keep one column of those that measure the same",
 )
 RARE_LEVELS = Wording(
     "rare levels",
