@@ -31,13 +31,11 @@ def print_transforms(console: Console) -> None:
     console.print("\nThe same table on other scales", style="bold")
     for scale, probabilities in zip(_SCALES, p, strict=True):
         sure = probabilities > _SURE
-        console.print(
-            f"{scale}: {int(sure.sum())} arrows above {_SURE}; the published graph has "
-            f"{int((sure & truth.T).sum())} of them the other way"
-        )
+        reversed_ = f"; the published graph has {int((sure & truth.T).sum())} of them the other way round"
+        console.print(f"{scale}: {int(sure.sum())} arrows above {_SURE}{reversed_ if sure.any() else ''}")
     console.print(_table(p, names, truth))
     console.print(
-        "An exact answer holds for its scale alone. Choose one before you look: gflowdag fit sachs "
+        "An exact answer is exact for one scale only. Choose the scale before you look: gflowdag fit sachs "
         "--transform log, or rank.",
         style="dim",
     )
@@ -53,6 +51,6 @@ def _table(p: np.ndarray, names: list[str], truth: np.ndarray) -> Table:
     for flat in np.argsort(-best, axis=None, kind="stable"):
         i, j = divmod(int(flat), len(names))
         if best[i, j] > _LIKELY and best[i, j] >= best[j, i]:
-            published = "yes" if truth[i, j] else "other way" if truth[j, i] else "no"
+            published = "yes" if truth[i, j] else "reversed" if truth[j, i] else "no"
             printed.add_row(f"{names[i]} → {names[j]}", *(f"{q:.2f}" for q in p[:, i, j]), published)
     return printed
