@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +112,7 @@ def test_interventions_are_used_or_refused(method: str) -> None:
 PROGRAMS = ["mc3", "order-mcmc", "order-gflownet", "dag-gflownet"]
 _FIT = """
 import numpy as np, jax, gflowdag as gd
+assert gd.__file__ == {package!r}
 from test_estimators import tiny
 frame = gd.simulate.linear_gaussian(4, 80, random_state=5).frame
 before = jax.config.jax_enable_x64
@@ -216,15 +218,15 @@ def test_fit_takes_the_remedies_that_its_messages_name(frame) -> None:
 
 
 def test_the_answer_does_not_depend_on_the_users_jax_settings() -> None:
-    command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS)]
-    root = os.path.dirname(os.path.abspath(__file__))
+    command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS, package=gd.__file__)]
+    folders = [Path(__file__).parent, Path(gd.__file__).parent.parent]  # the package that is tested here
     programs = [
         subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "JAX_ENABLE_X64": setting, "PYTHONPATH": root},
+            env={**os.environ, "JAX_ENABLE_X64": setting, "PYTHONPATH": os.pathsep.join(map(str, folders))},
         )
         for setting in ("0", "1")
     ]

@@ -13,6 +13,7 @@ from score_problems import continuous, discrete
 import gflowdag as gd
 from gflowdag.cli.commands import rewrite_report
 from gflowdag.errors import ScoreError
+from gflowdag.estimators import order_gflownet
 from gflowdag.posterior import runs
 from gflowdag.runtime.files import write_json
 from gflowdag.runtime.host_calls import host_errors
@@ -52,7 +53,10 @@ QUICK = {
         gd.OrderMCMC,
         {"num_candidates": 3, "iterations": 60, "num_records": 8, "num_chains": 2, "num_temperatures": 1},
     ),
-    "parent-set-mcmc": (gd.ParentSetMCMC, {"num_chains": 4, "core_size": 2, "iterations": 64}),
+    "parent-set-mcmc": (
+        gd.ParentSetMCMC,
+        {"num_chains": 4, "core_size": 3, "num_outsiders": 1, "iterations": 64},
+    ),
     "gadget": (
         gd.Gadget,
         {"num_candidates": 3, "burn_in": 50, "num_steps": 50, "num_runs": 2, "n_jobs": 1},
@@ -78,10 +82,21 @@ def table():
     return gd.Dataset.from_array(values, names=[f"x{i}" for i in range(D)])
 
 
+@pytest.fixture
+def compiled_quickly():
+    """Most of the time goes into compiling programs that run for a moment."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.mark.parametrize("method", QUICK)
-def test_a_score_of_ones_own_works_in_every_method_at_30_variables(method, table):
+@pytest.mark.usefixtures("compiled_quickly")
+def test_a_score_of_ones_own_works_in_every_method_at_30_variables(method, table, monkeypatch):
     if method == "gadget":
         pytest.importorskip("sumu")
+    for name, value in {"_NUM_WEIGHTED": 256, "_SAMPLING_BATCH": 64, "_CHAIN_RECORDS": 8}.items():
+        monkeypatch.setattr(order_gflownet, name, value)  # a few orders are enough to see that it works
     estimator, options = QUICK[method]
     posterior = estimator(score=BIC(), random_state=0, **options).fit(table).posterior_
     own = make_score(table, score=BIC(), knowledge=options.get("knowledge"))
