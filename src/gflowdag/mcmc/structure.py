@@ -72,11 +72,14 @@ class Chains(NamedTuple):
         }
 
 
+_neighbourhood = jax.jit(neighbourhood)  # loops outside of compiled code are compiled anew in every call
+
+
 def init(graphs: np.ndarray, log_scores: np.ndarray, changes: Changes, limits: Limits) -> ChainState:
     """Chains that start at the DAGs `graphs`, bool [C, d, d], with these log scores [C]."""
     dags = dags_from_adjacency(graphs)
     return ChainState(
-        dags, neighbourhood(dags, limits), jnp.asarray(log_scores, jnp.float64), changes.init(dags)
+        dags, _neighbourhood(dags, limits), jnp.asarray(log_scores, jnp.float64), changes.init(dags)
     )
 
 
