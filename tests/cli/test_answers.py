@@ -95,3 +95,15 @@ def test_effects_of_discrete_tables_are_distributions(tmp_path: Path) -> None:
     assert row["distribution"] == post.effect("X1", "X2").to_dict()["distribution"]
     told = gflowdag("effect", tmp_path, "X1", "X2", "--table", tmp_path / "table.csv").stdout
     assert "P(X2 = … | do(X1 = …))" in told
+
+
+def test_the_next_experiment_is_that_of_python(posterior: Posterior, run: Path) -> None:
+    options = ("--rows", "20", "--outcomes", "20")
+    answer = json.loads(gflowdag("next", run, *options, "--about", "X1 ~> X2", "--json").stdout)
+    expected = posterior.next_experiments(about="X1 ~> X2", num_rows=20, num_outcomes=20)
+    assert answer == expected.to_dict()
+    told = gflowdag("next", run, *options, "--targets", "X1, X3").stdout
+    assert "20 rows tells most about the graph" in told
+    assert "nothing" in told
+    assert "X2" not in told.split("gain, nats")[1]
+    assert "Exact: " in told

@@ -221,11 +221,12 @@ def check(
 for about_runs in (
     run_commands.query,
     run_commands.effect,
+    run_commands.next_,
     run_commands.diff,
     run_commands.export,
     run_commands.report,
 ):
-    app.command()(about_runs)
+    app.command(about_runs.__name__.rstrip("_"))(about_runs)
 
 
 @app.command()

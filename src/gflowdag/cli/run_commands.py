@@ -105,6 +105,39 @@ def effect(
         answers.print_trust_in_effects(posterior, make_console())
 
 
+def next_(
+    run: RunFolder,
+    about: Annotated[
+        str | None, typer.Option(help="What is to be learnt: 'A ~> B' (default: the graph).")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of each experiment.")] = 100,
+    targets: Annotated[
+        str | None, typer.Option(help="Variables that can be set, separated by commas (default: all).")
+    ] = None,
+    table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
+    outcomes: Annotated[int, typer.Option(min=2, help="Simulated outcomes of each experiment.")] = 200,
+    seed: Seed = 0,
+    json: JSON = False,
+) -> None:
+    """Which experiment next: what setting each variable from outside can be expected to tell, in nats."""
+    from gflowdag.cli import answers, experiments
+    from gflowdag.runtime.messages import one_line
+
+    posterior = answers.prepared(_load(run), table, None)
+    found = posterior.next_experiments(
+        about=about,
+        num_rows=rows,
+        targets=None if targets is None else [name.strip() for name in targets.split(",")],
+        num_outcomes=outcomes,
+        random_state=seed,
+    )
+    if json:
+        print_json(found.to_dict())
+        return
+    experiments.print_experiments(found, make_console())
+    print(f"{found.verdict.capitalize()}: {one_line(posterior.diagnosis.explanation)}")
+
+
 def export(
     run: RunFolder,
     to: Annotated[Path | None, typer.Option(help="File to write (default: standard output).")] = None,

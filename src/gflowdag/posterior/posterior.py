@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gflowdag.data import Dataset
     from gflowdag.posterior.difference import Difference
     from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
+    from gflowdag.posterior.experiments import NextExperiments
     from gflowdag.posterior.model_fit import ModelFit
     from gflowdag.posterior.probability import Feature, FeatureProbability
     from gflowdag.score import UnboundScore
@@ -255,6 +256,45 @@ class Posterior:
         from gflowdag.posterior.network_effects import effect_matrix
 
         return effect_matrix(self, num_draws=num_draws, random_state=random_state)
+
+    def next_experiments(
+        self,
+        *,
+        about: Feature | None = None,
+        num_rows: int = 100,
+        targets: Sequence[str] | None = None,
+        num_outcomes: int = 200,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> NextExperiments:
+        """Which variable to set from outside next: experiments by the information to be expected of them.
+
+        Each experiment has `num_rows` rows in which one variable is set at random: a number to values of a
+        normal distribution as wide as its column, a level to any of them alike. Rows in which nothing is set
+        are compared with them. The gain is the mutual information of rows and graph in nats, over the sampled
+        graphs, so it presumes that these are the posterior: more of them (`num_samples`) resolve more.
+
+        Args:
+            about: a statement or function, as for `probability`: what is to be learnt. `"X ~> Y"` is whether
+                X has an effect on Y. Without it, the graph.
+            num_rows: of each experiment.
+            targets: variables that can be set; without them, all.
+            num_outcomes: simulated outcomes of each experiment.
+            random_state: seed.
+
+        Returns:
+            `best`, `table()` with the gain of every experiment and its Monte-Carlo error, and the `entropy`
+            that no gain can exceed.
+        """
+        from gflowdag.posterior.experiments import next_experiments
+
+        return next_experiments(
+            self,
+            about=about,
+            num_rows=num_rows,
+            targets=targets,
+            num_outcomes=num_outcomes,
+            random_state=random_state,
+        )
 
     def with_parameters(
         self, data: Any, *, score: str | UnboundScore = "auto", interventions: Any = None

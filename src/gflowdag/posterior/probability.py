@@ -65,11 +65,7 @@ def feature_probability(posterior: Posterior, feature: Feature) -> FeatureProbab
 
 def condition_on(posterior: Posterior, feature: Feature) -> Posterior:
     """The posterior given that `feature` holds; see `Posterior.given`."""
-    if isinstance(feature, str):
-        holds = parse_statement(feature, posterior.names).holds(posterior.samples)
-    else:
-        holds = _evaluate(posterior, feature)
-    holds = holds & (posterior.weights > 0)
+    holds = samples_with(posterior, feature) & (posterior.weights > 0)
     number = int(holds.sum())
     if not number:
         raise DataError(
@@ -107,6 +103,13 @@ def condition_on(posterior: Posterior, feature: Feature) -> Posterior:
             model_fit=before.model_fit,
         ),
     )
+
+
+def samples_with(posterior: Posterior, feature: Feature) -> NDArray[np.bool_]:
+    """The samples in which `feature` holds, bool [n]."""
+    if isinstance(feature, str):
+        return parse_statement(feature, posterior.names).holds(posterior.samples)
+    return _evaluate(posterior, feature)
 
 
 def _evaluate(posterior: Posterior, feature: Callable[[pd.DataFrame], bool]) -> NDArray[np.bool_]:

@@ -38,14 +38,20 @@ class GaussianParameters:
     def draw_coefficients(
         self, node: int, parents: Sequence[int], size: int, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Coefficients of the regression of `node` on its `parents` [l], in coded units, float64 [size, l].
+        """Coefficients of the regression of `node` on its `parents` [l], in coded units: [size, l]."""
+        if not len(parents):
+            return np.zeros((size, 0))
+        return self.draw_regressions(node, parents, size, rng)[0]
+
+    def draw_regressions(
+        self, node: int, parents: Sequence[int], size: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same coefficients [size, l], and the standard deviations of the noise [size].
 
         With `Σ ~ IW(R, ν)` on node and parents, `ν = ν' + l + 1`: the residual variance is `R_{j|P} / χ²_ν`,
         and given it the coefficients are normal around `R_PP⁻¹ R_Pj` with covariance `σ² R_PP⁻¹`.
         """
         parents = list(parents)
-        if not parents:
-            return np.zeros((size, 0))
         group = self.group_of_node[node]
         scatter = self.scatter[group]
         root = np.linalg.cholesky(scatter[np.ix_(parents, parents)])
@@ -53,7 +59,7 @@ class GaussianParameters:
         residual = scatter[node, node] - whitened @ whitened
         deviation = np.sqrt(residual / rng.chisquare(self.degrees[group] + len(parents) + 1, size))
         noise = rng.normal(size=(size, len(parents))) * deviation[:, None]
-        return (whitened + noise) @ np.linalg.inv(root)
+        return (whitened + noise) @ np.linalg.inv(root), deviation
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,204 @@
+"""Rows that have not been seen yet: draws of them, and how likely they are under each graph.
+
+Both follow from the posterior of the parameters, so no table is needed. Rows of an experiment have one
+variable set from outside; its own factor is left out, as in the score of interventional data (Cooper & Yoo).
+Rows of continuous variables are deviations from the posterior means, which are taken for known.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from gflowdag.errors import TooLargeError
+from gflowdag.graph.order import topological_order
+from gflowdag.score.conjugate import (
+    MAX_CELLS,
+    DiscreteParameters,
+    GaussianParameters,
+    ParameterPosterior,
+)
+
+
+def draw_rows(
+    parameters: ParameterPosterior,
+    graph: NDArray[np.bool_],
+    num_rows: int,
+    target: int | None,
+    size: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Tables of a network on `graph`, each with parameters of its own, [size, num_rows, d].
+
+    The `target` is set: a number to draws of a normal distribution as wide as the column, a level to any of
+    them with equal probability. `None` sets nothing.
+    """
+    d = len(graph)
+    rows = np.zeros((size, num_rows, d))
+    for node in topological_order(graph).tolist():
+        parents = np.flatnonzero(graph[:, node]).tolist()
+        if isinstance(parameters, GaussianParameters):
+            rows[:, :, node] = _numbers(parameters, node, parents, rows, node == target, rng)
+        else:
+            rows[:, :, node] = _codes(parameters, node, parents, rows, node == target, rng)
+    return rows
+
+
+def log_predictive(
+    parameters: ParameterPosterior,
+    graphs: NDArray[np.bool_],
+    rows: NDArray[np.float64],
+    target: int | None,
+) -> NDArray[np.float64]:
+    """Log density of each table of rows given each graph and what is known, parameters integrated out.
+
+    Args:
+        parameters: their posterior.
+        graphs: bool [n, d, d].
+        rows: float64 [k, m, d], as `draw_rows` gives them.
+        target: the variable that was set, whose density is not part of it.
+
+    Returns:
+        float64 [k, n].
+    """
+    change = _Changes(parameters, rows)
+    out = np.zeros((len(rows), len(graphs)))
+    for node in range(graphs.shape[1]):
+        if node == target:
+            continue
+        group = int(parameters.group_of_node[node])
+        sets, which = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
+        local = np.empty((len(rows), len(sets)))
+        for place, chosen in enumerate(sets):
+            parents = tuple(np.flatnonzero(chosen).tolist())
+            family = tuple(sorted((*parents, node)))
+            local[:, place] = change.of(group, family) - change.of(group, parents)
+        out += local[:, which.reshape(-1)]
+    return out
+
+
+class _Changes:
+    """What rows add to the set function `M(S)` of a score, each set computed once."""
+
+    def __init__(self, parameters: ParameterPosterior, rows: NDArray[np.float64]):
+        self._parameters, self._rows = parameters, rows
+        self._known: dict[tuple[int, tuple[int, ...]], NDArray[np.float64]] = {}
+        if isinstance(parameters, GaussianParameters):
+            self._products = np.einsum("kmi,kmj->kij", rows, rows)
+        else:
+            self._levels = rows.astype(np.int64)
+
+    def of(self, group: int, members: tuple[int, ...]) -> NDArray[np.float64]:
+        """`M(S)` of the rows seen and the new ones less that of the rows seen, [k]."""
+        if not members:
+            return np.zeros(len(self._rows))
+        key = (group, members)
+        if key not in self._known:
+            if isinstance(self._parameters, GaussianParameters):
+                self._known[key] = self._of_numbers(self._parameters, group, members)
+            else:
+                self._known[key] = self._of_codes(self._parameters, group, members)
+        return self._known[key]
+
+    def _of_numbers(
+        self, parameters: GaussianParameters, group: int, members: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Matrix-t density: the covariance is inverse-Wishart with matrix `R_SS` and `ν' + |S|` degrees."""
+        index = np.ix_(members, members)
+        scatter = parameters.scatter[group][index]
+        size, m = len(members), self._rows.shape[1]
+        degrees = parameters.degrees[group] + size
+        steps = np.arange(size)
+        constant = (
+            gammaln((degrees + m - steps) / 2).sum()
+            - gammaln((degrees - steps) / 2).sum()
+            - size * m / 2 * math.log(math.pi)
+        )
+        before = np.linalg.slogdet(scatter)[1]
+        after = np.linalg.slogdet(scatter + self._products[:, index[0], index[1]])[1]
+        return constant + degrees / 2 * before - (degrees + m) / 2 * after
+
+    def _of_codes(
+        self, parameters: DiscreteParameters, group: int, members: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        shape = tuple(int(r) for r in parameters.cardinalities[list(members)])
+        cells = math.prod(shape)
+        if cells > MAX_CELLS:
+            raise TooLargeError(
+                f"A variable with {len(members) - 1} parents has a table of {cells:,} cells: bound the "
+                "parents by knowledge (max_parents)."
+            )
+        seen: NDArray[np.float64] = np.bincount(
+            np.ravel_multi_index(tuple(parameters.codes[list(members)]), shape),
+            parameters.counts[group],
+            minlength=cells,
+        ).astype(np.float64)
+        k, m = self._levels.shape[:2]
+        new = np.ravel_multi_index(tuple(self._levels[:, :, v] for v in members), shape)
+        pair, added = _occupied(np.asarray(np.arange(k)[:, None] * cells + new, np.int64), k * cells)
+        table, cell = np.divmod(pair, cells)
+        total = int(seen.sum())
+        before = _log_marginals(seen[seen > 0], parameters.ess, cells)
+        out = np.empty((len(parameters.ess), k))
+        for place, ess in enumerate(parameters.ess / cells):
+            rising = gammaln(seen[cell] + added + ess) - gammaln(seen[cell] + ess)
+            out[place] = before[place] + np.bincount(table, rising, minlength=k)
+        sizes = parameters.ess  # averaged within the set function, as BDeu does
+        out -= gammaln(total + m + sizes)[:, None] - gammaln(sizes)[:, None]
+        return logsumexp(out, axis=0) - logsumexp(before - gammaln(total + sizes) + gammaln(sizes))
+
+
+def _occupied(cell: NDArray[np.int64], number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells that occur, of so many, and how often each does."""
+    if number > 16 * cell.size:
+        return np.unique(cell, return_counts=True)
+    counts = np.bincount(cell.reshape(-1), minlength=number)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
+def _log_marginals(
+    counts: NDArray[np.float64], sizes: NDArray[np.float64], cells: int
+) -> NDArray[np.float64]:
+    """`Σ_cells lnΓ(count + e/q) − lnΓ(e/q)` for each equivalent sample size e."""
+    each = sizes[:, None] / cells
+    return (gammaln(counts + each) - gammaln(each)).sum(axis=1)
+
+
+def _numbers(
+    parameters: GaussianParameters,
+    node: int,
+    parents: list[int],
+    rows: NDArray[np.float64],
+    is_set: bool,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    size, m, _ = rows.shape
+    if is_set:
+        width = np.sqrt(parameters.scatter[0, node, node] / parameters.degrees[0])
+        return rng.normal(size=(size, m)) * width
+    coefficients, deviation = parameters.draw_regressions(node, parents, size, rng)
+    mean = np.einsum("kml,kl->km", rows[:, :, parents], coefficients)
+    return mean + rng.normal(size=(size, m)) * deviation[:, None]
+
+
+def _codes(
+    parameters: DiscreteParameters,
+    node: int,
+    parents: list[int],
+    rows: NDArray[np.float64],
+    is_set: bool,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    size, m, _ = rows.shape
+    levels = int(parameters.cardinalities[node])
+    if is_set:
+        return rng.integers(levels, size=(size, m)).astype(np.float64)
+    tables = parameters.draw_table(node, parents, size, rng)
+    place = rows[:, :, parents].astype(np.int64)
+    chosen = tables[(np.arange(size)[:, None], *(place[:, :, axis] for axis in range(len(parents))))]
+    upper = np.cumsum(np.broadcast_to(chosen, (size, m, levels)), axis=-1)
+    return (rng.random((size, m, 1)) > upper[:, :, :-1]).sum(axis=-1).astype(np.float64)
