@@ -20,6 +20,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators import estimator_class
 from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.checkpoints import CHECKPOINT
 
 
 def gflowdag(
@@ -262,7 +263,7 @@ def test_a_run_is_resumed_with_its_settings_or_told_which_differ(run: Path, tabl
 
 def test_a_setting_that_is_left_out_on_resuming_is_said_to_be_not_given(tmp_path: Path) -> None:
     with runs.Run.start(tmp_path, {"iterations": 3, "budget": None}):
-        (tmp_path / runs.CHECKPOINT).touch()
+        (tmp_path / CHECKPOINT).touch()
     expected = "budget was not given and is 9s now, iterations was 3 and is not given now; resume"
     with pytest.raises(GFlowDAGError, match=expected):
         runs.Run.start(tmp_path, {"iterations": None, "budget": "9s"}, resume=True)

@@ -21,6 +21,7 @@ from gflowdag.gflownet.checkpoint import append_metrics, save_checkpoint
 from gflowdag.posterior import runs
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.checkpoints import CHECKPOINT
 from gflowdag.runtime.files import file_size, read_npz
 
 FILES = Path(__file__).parent / "files"
@@ -28,6 +29,8 @@ COMMANDS = {
     "fit": ("fit", "table.csv", "--method", "mc3", "--samples", "20", "--out", "run"),
     "check": ("check", "table.csv"),
     "query": ("query", "done", "edge", "x"),
+    "effect": ("effect", "done", "x", "y", "--table", "table.csv"),
+    "diff": ("diff", "done", "done"),
     "compare": ("compare", "table.csv", "--methods", "mc3,dibs", "--samples", "20", "--report", "c.html"),
     "datasets": ("datasets",),
     "doctor": ("doctor",),
@@ -114,7 +117,7 @@ def test_the_numbers_in_a_report_are_strict_json(folder: Path) -> None:
 
 def test_the_header_of_a_checkpoint_is_strict_json(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, {"weights": jnp.array([jnp.nan])}, "print")
-    path = tmp_path / runs.CHECKPOINT
+    path = tmp_path / CHECKPOINT
     assert strictly(str(read_npz(path, max_bytes=file_size(path))["header"]))["fingerprint"] == "print"
 
 

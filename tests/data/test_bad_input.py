@@ -74,7 +74,7 @@ def _holed() -> pd.DataFrame:
             r"'key' has 50 levels.*row 50 holds 'n/k'",
         ),
         (GOOD, {"kinds": "discrete"}, r"'alpha' has 50 levels.*continuous=\['alpha'\]"),
-        (TEXT, {"kinds": "continuous"}, r"'p' is to be continuous, but row 1 holds '[uv]'"),
+        (TEXT, {"kinds": "continuous"}, r"'p' was declared continuous, but row 1 holds '[uv]'"),
         (TEXT, {"kinds": {"r": "discrete"}}, r"no variable 'r'"),
         (TEXT, {"kinds": {"p": "ordinal"}}, r"'p' must be 'continuous' or 'discrete'"),
         (_with(when=pd.date_range("2020-01-01", periods=50)), {}, r"'when' holds dates"),

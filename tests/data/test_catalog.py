@@ -147,7 +147,10 @@ def test_a_changed_file_in_the_folder_is_refused(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
-    [("saks", {}, "no data set 'saks'; there are sachs"), ("sachs", {"num_rows": 5}, "fixed number of rows")],
+    [
+        ("saks", {}, "no data set 'saks'; the data sets are sachs"),
+        ("sachs", {"num_rows": 5}, "fixed number of rows"),
+    ],
 )
 def test_unknown_names_and_options_that_do_not_apply_are_refused(name, options, message):
     with pytest.raises(DataError, match=message):

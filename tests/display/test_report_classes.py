@@ -38,7 +38,7 @@ def chains_of_one_class(**facts) -> Posterior:
 
 
 @pytest.mark.parametrize(
-    ("deciding", "interventions", "knowledge"),
+    ("said", "interventions", "knowledge"),
     [
         ("Here interventions can", [None] * 10 + ["b"] * 10, None),
         ("Here prior knowledge can", None, gd.Knowledge(forbidden=[("c", "b")])),
@@ -47,7 +47,7 @@ def chains_of_one_class(**facts) -> Posterior:
     ],
 )
 def test_what_interventions_or_knowledge_decided_is_not_shown_as_open(
-    deciding, interventions, knowledge, tmp_path
+    said, interventions, knowledge, tmp_path
 ):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
     data = gd.Dataset.from_frame(frame, interventions=interventions, knowledge=knowledge)
@@ -57,7 +57,7 @@ def test_what_interventions_or_knowledge_decided_is_not_shown_as_open(
     assert found["undirected"] == [[0, 1]]
     assert found["members"] == "3"
     assert "Graphs that observations alone cannot tell apart" in page.text
-    assert deciding in page.text
+    assert said in page.text
     assert "the data cannot tell apart" not in page.text
 
 

@@ -89,7 +89,7 @@ def test_a_method_takes_as_few_variables_as_its_estimator() -> None:
 def test_a_method_refuses_more_variables_than_its_estimator_takes() -> None:
     most = {
         "exact": next(d for d in range(20, 99) if estimated_bytes(d + 1) > total_memory()),
-        "gadget": gadget.MAX_VARIABLES,
+        "gadget": gadget.MOST_VARIABLES,
         "dag-gflownet": 64,
     }
     for method, limit in most.items():

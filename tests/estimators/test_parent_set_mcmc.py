@@ -12,6 +12,7 @@ import gflowdag as gd
 from gflowdag.errors import FileFormatError, TrainingError
 from gflowdag.mcmc.unrestricted import run, saved
 from gflowdag.mcmc.unrestricted.run import Result
+from gflowdag.runtime.checkpoints import CHECKPOINT
 from gflowdag.runtime.convergence import MINIMAL_EFFECTIVE_SAMPLES
 
 NEVER: dict[str, Any] = {"max_error": 1e-9, "num_chains": 4, "num_samples": 50, "random_state": 5}
@@ -65,7 +66,7 @@ def test_chains_of_another_problem_are_not_continued(tmp_path) -> None:
     gd.ParentSetMCMC(iterations=64, folder=tmp_path, **NEVER).fit(continuous_frame())
     with pytest.raises(TrainingError, match="belongs to a run with other data or other settings"):
         gd.ParentSetMCMC(iterations=64, folder=tmp_path, resume=True, **NEVER).fit(discrete_frame())
-    (tmp_path / saved.CHECKPOINT).write_bytes(b"nothing")
+    (tmp_path / CHECKPOINT).write_bytes(b"nothing")
     with pytest.raises(FileFormatError):
         gd.ParentSetMCMC(iterations=64, folder=tmp_path, resume=True, **NEVER).fit(continuous_frame())
 

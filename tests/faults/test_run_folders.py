@@ -21,6 +21,7 @@ from gflowdag.cli import commands
 from gflowdag.errors import FileWriteError, GFlowDAGError
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint
 from gflowdag.posterior import runs
+from gflowdag.runtime.checkpoints import CHECKPOINT
 from gflowdag.runtime.files import atomic_write, move_to_free, read_json, write_json
 
 
@@ -170,7 +171,7 @@ def test_a_refused_run_leaves_its_name_free_and_the_last_is_resumed(tmp_path: Pa
     for name in ("table-auto", "table-auto-2"):
         with runs.Run.start_new(tmp_path, "table-auto", {}) as run:
             assert run.folder == tmp_path / name
-            (run.folder / runs.CHECKPOINT).touch()
+            (run.folder / CHECKPOINT).touch()
     assert runs.last_run(tmp_path, "table-auto") == tmp_path / "table-auto-2"
 
 

@@ -124,14 +124,14 @@ def test_errors_are_those_of_repeated_draws(
 
 def test_an_edge_of_open_direction_is_surely_in_the_blanket() -> None:
     both = np.array([[[0, 1], [0, 0]], [[0, 0], [1, 0]]] * 500, bool)
-    assert Posterior(both, "ab").markov_blanket_errors()[0, 1] < 0.001  # half a sample of 1,000
+    assert Posterior(both, "ab").markov_blanket_errors()[0, 1] < 0.001  # half a count of 1,000
 
 
 def test_samples_that_all_agree_are_not_certain() -> None:
     same = np.tile(np.array(A_TO_B, bool), (100, 1, 1))
     errors = Posterior(same, "abc").edge_errors()
-    half_a_sample = np.sqrt(0.5 / 101 * 100.5 / 101 / 100)
-    assert errors[0, 1:] == pytest.approx([half_a_sample, half_a_sample])
+    half_a_count = np.sqrt(0.5 / 101 * 100.5 / 101 / 100)
+    assert errors[0, 1:] == pytest.approx([half_a_count, half_a_count])
     assert errors.diagonal().tolist() == [0, 0, 0]
     assert Posterior(same[:1], "abc").edge_errors()[0, 1] > 0.4  # one graph says next to nothing
 

@@ -44,7 +44,7 @@ def test_a_transformed_table_is_transformed_again(logged: Posterior, tmp_path: P
         (FRAME.iloc[:200], "300 rows, and this table has 200"),
         (FRAME.iloc[::-1], "not the table that the posterior was learnt from"),
         (FRAME * 2, "not the table that the posterior was learnt from"),
-        (FRAME.assign(z=1.0), "a column too many"),
+        (FRAME.assign(z=1.0), "an extra column"),
         (FRAME[["x"]], "lacks the variables y"),
         (gd.Dataset.from_frame(FRAME), "'x', 'y' have another transform, scale or kind"),
         (gd.Dataset.from_frame(LOGS), "'x', 'y' have another transform, scale or kind"),

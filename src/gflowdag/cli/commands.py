@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gflowdag.score import UnboundScore
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+_HYPER_PARAMETERS = ("alpha_mu", "alpha_w", "ess")  # of scores, as far as they are options
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -149,20 +150,14 @@ def _is_named(source: str) -> bool:
 
 def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     """The score that a configuration names, with the hyper-parameters that it sets."""
-    from gflowdag.score import named_score
+    from gflowdag.score.registry import SCORES, named_score, parameters_of
 
-    of_score = {
-        "bge": ("alpha_mu", "alpha_w"),
-        "bdeu": ("ess",),
-        "bde": ("ess",),
-        "conditional-gaussian": ("ess", "alpha_mu", "alpha_w"),
-        "degenerate-gaussian": ("alpha_mu", "alpha_w"),
-        "generalized-linear": ("ess", "alpha_mu", "alpha_w"),
-    }
-    known = list(dict.fromkeys(name for names in of_score.values() for name in names))
-    hyper = {name: config[name] for name in known if config.get(name) is not None}
+    hyper = {name: config[name] for name in _HYPER_PARAMETERS if config.get(name) is not None}
     if not hyper:
         return config["score"]
+    of_score = {
+        name: [known for known in _HYPER_PARAMETERS if known in parameters_of(name)] for name in SCORES
+    }
     score = config["score"]
     if score == "auto":  # the score that has the first of them
         score = next(name for name, its_own in of_score.items() if next(iter(hyper)) in its_own)

@@ -14,7 +14,7 @@ from gflowdag.data.networks import DiscreteNetwork
 from gflowdag.errors import FileFormatError
 from gflowdag.graph.closure import is_acyclic
 
-MAX_VARIABLES = 2000  # the largest network of the repository has 1041
+_MOST_VARIABLES = 2000  # the largest network of the repository has 1041
 MAX_TABLE_ENTRIES = 10_000_000  # in all: a short file can declare tables that fill the memory
 _SUM_TOLERANCE = 1e-3  # probabilities are written with few digits
 
@@ -145,8 +145,8 @@ class _Parser:
         names = list(levels)
         if not names:
             self._fail("there are no variables")
-        if len(names) > MAX_VARIABLES:
-            self._fail(f"there are {len(names)} variables, more than {MAX_VARIABLES}")
+        if len(names) > _MOST_VARIABLES:
+            self._fail(f"there are {len(names)} variables, more than {_MOST_VARIABLES}")
         for name, distribution in distributions.items():
             for mentioned in (name, *distribution.parents):
                 if mentioned not in levels:

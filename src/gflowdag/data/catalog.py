@@ -155,7 +155,9 @@ def load_dataset(
             raise DataError(f"{name!r} has a fixed number of rows; num_rows is for samples of networks.")
         return _MEASURED[name]()
     if name not in DISCRETE_NETWORKS | LINEAR_GAUSSIAN_NETWORKS:
-        raise DataError(f"There is no data set {name!r}; there are {shown(list_datasets()['name'], 99)}.")
+        raise DataError(
+            f"There is no data set {name!r}; the data sets are {shown(list_datasets()['name'], 99)}."
+        )
     network = load_network(name)
     num_rows = 5000 if num_rows is None else num_rows
     kind = "discrete" if isinstance(network, DiscreteNetwork) else "linear-Gaussian"
@@ -176,7 +178,7 @@ def load_network(name: str) -> DiscreteNetwork | LinearGaussianNetwork:
     if name in (*DISCRETE_NETWORKS, "sachs"):
         return parse_bif(_resource(f"networks/{name}.bif.gz"), name)
     known = sorted((*DISCRETE_NETWORKS, *LINEAR_GAUSSIAN_NETWORKS, "sachs"))
-    raise DataError(f"There is no network {name!r}; there are {shown(known, 99)}.")
+    raise DataError(f"There is no network {name!r}; the networks are {shown(known, 99)}.")
 
 
 def _sachs() -> LoadedDataset:

@@ -62,8 +62,9 @@ class Column:
         codes = pd.Index(list(self.levels or ())).get_indexer(pd.Index(plain_cells(cells)))
         if (unknown := codes < 0).any():
             raise DataError(
-                f"Column {self.name!r} has the value {cells[unknown].iloc[0]!r}, which is none of its levels "
-                f"{shown(self.levels or ())}. Declare every level in advance with a pandas Categorical."
+                f"Column {self.name!r} has the value {cells[unknown].iloc[0]!r}, which is not one of its "
+                f"levels {shown(self.levels or ())}. Declare every level in advance with a pandas "
+                "Categorical."
             )
         return codes.astype(np.float64)
 
@@ -101,7 +102,7 @@ class Column:
         if not len(cuts):
             raise DataError(
                 f"Column {self.name!r} cannot be cut into {bins} bins: most of its values are equal. Cut "
-                f"it otherwise ({option('discretize', 'interval')}), or drop it: "
+                f"it another way ({option('discretize', 'interval')}), or drop it: "
                 f"{option('drop', [self.name])}.",
                 without=[self.name],
             )
@@ -114,7 +115,7 @@ class Column:
         numbers = _as_floats(cells)
         if (bad := np.isnan(numbers)).any():
             raise DataError(
-                f"Column {self.name!r} is to be continuous, but row {_row(cells, bad)} holds "
+                f"Column {self.name!r} was declared continuous, but row {_row(cells, bad)} holds "
                 f"{cells[bad].iloc[0]!r}. Clean it, or take it as levels: {option('discrete', [self.name])}.",
                 without=[self.name],
             )

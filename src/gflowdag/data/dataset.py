@@ -221,7 +221,7 @@ class Dataset:
                 raise DataError(f"The new table lacks the column {name!r}.")
         for name in frame.columns:
             if name not in self.names:
-                raise DataError(f"The new table has a column too many. {unknown_name(name, self.names)}")
+                raise DataError(f"The new table has an extra column. {unknown_name(name, self.names)}")
         if intervened is not None:
             intervened = intervened[:, frame.columns.get_indexer(list(self.names))]
         frame, intervened, dropped = table.complete_rows(frame, intervened, missing)

@@ -102,7 +102,7 @@ class TableDescription:
         if missing := [name for name in self.names if name not in names]:
             raise DataError(f"The table lacks the variables {shown(missing)} of the posterior.")
         if more := [name for name in names if name not in self.names]:
-            raise DataError(f"The table has a column too many. {unknown_name(more[0], self.names)}")
+            raise DataError(f"The table has an extra column. {unknown_name(more[0], self.names)}")
 
     def _difference(self, coded: Dataset) -> str:
         """What is different about a table of the same names and size."""

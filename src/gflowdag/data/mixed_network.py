@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from gflowdag.data.networks import graph_frame
-from gflowdag.graph.order import topological_order
+from gflowdag.data.networks import Network
 
 
 @dataclass(frozen=True, eq=False)
-class MixedNetwork:
+class MixedNetwork(Network):
     """Linear predictors in every cell of the discrete parents, for variables of both kinds.
 
     In a cell a variable has a predictor `intercept + Σ_i coefficient_i x_i` over its continuous parents. A
@@ -28,41 +27,20 @@ class MixedNetwork:
     ]  # of each variable, float64 [cells, predictors, 1 + continuous parents]
     deviations: tuple[np.ndarray, ...]  # of the noise of each variable, float64 [cells]; zero if discrete
 
-    @property
-    def graph(self) -> pd.DataFrame:
-        """The adjacency matrix with names, bool [source, target]."""
-        return graph_frame(self.adjacency, self.names)
+    def _draw(
+        self, node: int, values: np.ndarray, outside: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        levels = int(self.num_levels[node])
+        parents, parameters = self.adjacency[:, node], (self.coefficients[node], self.deviations[node])
+        drawn = draw_column(values, parents, self.num_levels, levels, *parameters, rng)
+        if outside is None:
+            return drawn
+        size = len(values)
+        return np.where(
+            outside, rng.integers(levels, size=size) if levels else rng.standard_normal(size), drawn
+        )
 
-    def sample(
-        self, num_rows: int, rng: np.random.Generator, *, intervened: np.ndarray | None = None
-    ) -> pd.DataFrame:
-        """Independent observations by ancestral sampling.
-
-        Args:
-            num_rows: number of observations n.
-            rng: source of randomness.
-            intervened: bool [n, d]; there a number is drawn from N(0, 1) and a level uniformly, whatever the
-                parents are.
-
-        Returns:
-            A float column for each continuous variable, a categorical one for each discrete variable.
-        """
-        values = np.zeros((num_rows, len(self.names)))
-        for node in topological_order(self.adjacency):
-            drawn = draw_column(
-                values,
-                self.adjacency[:, node],
-                self.num_levels,
-                int(self.num_levels[node]),
-                self.coefficients[node],
-                self.deviations[node],
-                rng,
-            )
-            if intervened is not None:
-                levels = self.num_levels[node]
-                outside = rng.integers(levels, size=num_rows) if levels else rng.standard_normal(num_rows)
-                drawn = np.where(intervened[:, node], outside, drawn)
-            values[:, node] = drawn
+    def _table(self, values: np.ndarray) -> pd.DataFrame:
         return table_of(self.names, self.num_levels, values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -21,15 +22,11 @@ def graph_frame(adjacency: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class LinearGaussianNetwork:
-    """`X_j = intercept_j + Σ_i weight_ij X_i + ε_j` with `ε_j ~ N(0, variance_j)`."""
+class Network(ABC):
+    """A DAG with a distribution of each variable given its parents."""
 
     names: tuple[str, ...]
     adjacency: np.ndarray  # bool [d, d], acyclic, rows are sources
-    weights: np.ndarray  # float64 [d, d], zero where there is no edge
-    intercepts: np.ndarray  # float64 [d]
-    variances: np.ndarray  # float64 [d]
 
     @property
     def graph(self) -> pd.DataFrame:
@@ -44,23 +41,54 @@ class LinearGaussianNetwork:
         Args:
             num_rows: number of observations n.
             rng: source of randomness.
-            intervened: bool [n, d]; there the value is drawn from N(0, 1), whatever its parents are.
+            intervened: bool [n, d]; there a number is drawn from N(0, 1) and a level uniformly, whatever the
+                parents are.
 
         Returns:
-            One float column for each variable.
+            A float column for each continuous variable, a categorical one with all levels for each other.
         """
         values = np.zeros((num_rows, len(self.names)))
         for node in topological_order(self.adjacency):
-            noise = rng.normal(0.0, np.sqrt(self.variances[node]), num_rows)
-            values[:, node] = self.intercepts[node] + values @ self.weights[:, node] + noise
-            if intervened is not None:
-                rows = intervened[:, node]
-                values[rows, node] = rng.standard_normal(rows.sum())
+            outside = None if intervened is None else intervened[:, node]
+            values[:, node] = self._draw(node, values, outside, rng)
+        return self._table(values)
+
+    @abstractmethod
+    def _draw(
+        self, node: int, values: np.ndarray, outside: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        """A column given those of its parents, [n]; set from `outside` in some rows, bool [n]."""
+
+    @abstractmethod
+    def _table(self, values: np.ndarray) -> pd.DataFrame:
+        """Values [n, d], codes of discrete variables, as users see them."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearGaussianNetwork(Network):
+    """`X_j = intercept_j + Σ_i weight_ij X_i + ε_j` with `ε_j ~ N(0, variance_j)`."""
+
+    names: tuple[str, ...]
+    adjacency: np.ndarray  # bool [d, d], acyclic, rows are sources
+    weights: np.ndarray  # float64 [d, d], zero where there is no edge
+    intercepts: np.ndarray  # float64 [d]
+    variances: np.ndarray  # float64 [d]
+
+    def _draw(
+        self, node: int, values: np.ndarray, outside: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        noise = rng.normal(0.0, np.sqrt(self.variances[node]), len(values))
+        drawn = self.intercepts[node] + values @ self.weights[:, node] + noise
+        if outside is not None:
+            drawn[outside] = rng.standard_normal(outside.sum())
+        return drawn
+
+    def _table(self, values: np.ndarray) -> pd.DataFrame:
         return pd.DataFrame(values).set_axis(list(self.names), axis=1)
 
 
 @dataclass(frozen=True, eq=False)
-class DiscreteNetwork:
+class DiscreteNetwork(Network):
     """A conditional probability table for each variable given its parents."""
 
     names: tuple[str, ...]
@@ -78,37 +106,22 @@ class DiscreteNetwork:
             adjacency[list(parents), node] = True
         return adjacency
 
-    @property
-    def graph(self) -> pd.DataFrame:
-        """The adjacency matrix with names, bool [source, target]."""
-        return graph_frame(self.adjacency, self.names)
+    def _draw(
+        self, node: int, values: np.ndarray, outside: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        table = self.tables[node]
+        given = tuple(values[:, parent].astype(np.int64) for parent in self.parents[node])
+        shape = (len(values), table.shape[-1])
+        steps = np.cumsum(np.broadcast_to(table[given], shape), axis=1)
+        drawn = (rng.random((len(values), 1)) * steps[:, -1:] >= steps[:, :-1]).sum(axis=1)
+        if outside is None:
+            return drawn
+        return np.where(outside, rng.integers(table.shape[-1], size=len(values)), drawn)
 
-    def sample(
-        self, num_rows: int, rng: np.random.Generator, *, intervened: np.ndarray | None = None
-    ) -> pd.DataFrame:
-        """Independent observations by ancestral sampling.
-
-        Args:
-            num_rows: number of observations n.
-            rng: source of randomness.
-            intervened: bool [n, d]; there the level is drawn uniformly, whatever its parents are.
-
-        Returns:
-            One categorical column for each variable, with all levels declared.
-        """
-        codes = np.zeros((num_rows, len(self.names)), dtype=np.int64)
-        for node in topological_order(self.adjacency):
-            table = self.tables[node]
-            given = tuple(codes[:, parent] for parent in self.parents[node])
-            steps = np.cumsum(np.broadcast_to(table[given], (num_rows, table.shape[-1])), axis=1)
-            drawn = (rng.random((num_rows, 1)) * steps[:, -1:] >= steps[:, :-1]).sum(axis=1)
-            if intervened is not None:
-                uniform = rng.integers(table.shape[-1], size=num_rows)
-                drawn = np.where(intervened[:, node], uniform, drawn)
-            codes[:, node] = drawn
+    def _table(self, values: np.ndarray) -> pd.DataFrame:
         return pd.DataFrame(
             {
-                name: pd.Categorical.from_codes(column, categories=list(levels))
-                for name, levels, column in zip(self.names, self.levels, codes.T, strict=True)
+                name: pd.Categorical.from_codes(column.astype(np.int64), categories=list(levels))
+                for name, levels, column in zip(self.names, self.levels, values.T, strict=True)
             }
         )

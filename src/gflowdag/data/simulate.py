@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from gflowdag.data.mixed_network import MixedNetwork, random_mixed_network, table_of
-from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
+from gflowdag.data.mixed_network import random_mixed_network, table_of
+from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork, Network
 from gflowdag.errors import DataError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.random import erdos_renyi, scale_free
@@ -33,7 +33,7 @@ class Simulation:
     weights: pd.DataFrame | None  # float64 [source, target] of a linear-Gaussian network
     held_out: pd.DataFrame | None  # observational rows of the same network
     intervened: np.ndarray | None  # bool [n, d]: what was set from outside
-    network: LinearGaussianNetwork | DiscreteNetwork | MixedNetwork
+    network: Network
 
 
 @named_parameters
@@ -277,7 +277,7 @@ def _graph(
 
 
 def _simulation(
-    network: LinearGaussianNetwork | DiscreteNetwork | MixedNetwork,
+    network: Network,
     num_rows: int,
     held_out: int,
     interventions: int | Mapping[str, int] | None,

@@ -161,7 +161,7 @@ def check_not_constant(constant: Sequence[str], whole: Frame) -> None:
         )
     if varied:  # but for rounding
         raise DataError(
-            f"Constant but for rounding: {shown(map(repr, varied))}. Drop it: {option('drop', varied)}.",
+            f"Constant apart from rounding: {shown(map(repr, varied))}. Drop it: {option('drop', varied)}.",
             without=varied,
         )
 

@@ -10,7 +10,7 @@ from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.parameters import keyword_parameters, whole
 from gflowdag.estimators.registry import estimator_class
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.runs import CHECKPOINT
+from gflowdag.runtime.checkpoints import CHECKPOINT
 from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 

@@ -70,12 +70,14 @@ def chain_verdict(
     )
     if not varies(log_scores):
         explanation = (
-            f"All {num_chains} chains keep one score, which is trusted only from {FEWEST_SCATTERED_CHAINS} "
-            f"chains on. {explanation}"
+            f"All {num_chains} chains keep the same score, which is trusted only of "
+            f"{FEWEST_SCATTERED_CHAINS} chains or more. {explanation}"
         )
     elif num_chains < fewest_chains:
-        needed = f"{counted(num_chains, 'chain')} cannot show whether chains agree: {fewest_chains} can"
-        explanation = f"{needed}. {explanation}"
+        explanation = (
+            f"Whether chains agree can be judged from {fewest_chains} of them on, and there "
+            f"{'is' if num_chains == 1 else 'are'} {num_chains}. {explanation}"
+        )
     if not is_burnt_in:
         explanation = "The chains were stopped in their burn-in and show nothing yet. " + explanation
     diagnostics = Diagnostics(

@@ -37,7 +37,7 @@ def compare(
         variables one is computed where there is none and all estimators agree on score, prior and knowledge.
     """
     if not isinstance(methods, Mapping):
-        raise DataError("methods come by name: {'exact': ExactPosterior(), 'mc3': MC3()}")
+        raise DataError("give the methods by name: {'exact': ExactPosterior(), 'mc3': MC3()}")
     if not methods:
         raise DataError("nothing to compare: name at least one method, {'exact': ExactPosterior()}")
     for name, method in methods.items():

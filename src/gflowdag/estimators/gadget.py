@@ -18,7 +18,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
-MAX_VARIABLES = 60  # the splits of one part are counted in 64-bit integers
+MOST_VARIABLES = 60  # the splits of one part are counted in 64-bit integers
 
 
 @keyword_parameters
@@ -54,7 +54,7 @@ class Gadget(StructureLearner):
         assumes="parents lie among the candidates, or are few",
         use_when="an independent second opinion",
         extra="gadget",
-        most_variables=MAX_VARIABLES,
+        most_variables=MOST_VARIABLES,
         seconds=power_law({11: 17, 20: 19}),
         num_bytes=mebibytes({11: 159, 20: 164}),
     )
@@ -69,8 +69,8 @@ class Gadget(StructureLearner):
     n_jobs: int | None = None
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        if score.num_variables > MAX_VARIABLES:
-            raise TooLargeError(f"Gadget takes at most {MAX_VARIABLES} variables; use OrderMCMC or MC3")
+        if score.num_variables > MOST_VARIABLES:
+            raise TooLargeError(f"Gadget takes at most {MOST_VARIABLES} variables; use OrderMCMC or MC3")
         if self.num_steps < 4 * self.thinning:
             raise GFlowDAGError("Gadget needs num_steps of at least 4 × thinning to judge convergence")
         options = gadget.Options(

@@ -10,7 +10,7 @@ from gflowdag.estimators.exact import ExactPosterior, seconds_of_exact
 from gflowdag.posterior.posterior import Posterior
 
 MOST_SECONDS = 1.0  # for one remedy, as estimated
-MOST_VARIABLES = 17  # where no estimate is known: a second for continuous columns
+_MOST_VARIABLES = 17  # where no estimate is known: a second for continuous columns
 
 
 def with_remedies_tried(posterior: Posterior, data: Dataset, *, score: Any, prior: Any) -> Posterior:
@@ -28,7 +28,7 @@ def with_remedies_tried(posterior: Posterior, data: Dataset, *, score: Any, prio
     found = posterior.diagnosis.model_fit
     if found is None or not found.findings:
         return posterior
-    if data.num_variables > MOST_VARIABLES or seconds_of_exact(data) > MOST_SECONDS:
+    if data.num_variables > _MOST_VARIABLES or seconds_of_exact(data) > MOST_SECONDS:
         late = "not tried: an exact answer takes longer than a second"
         findings = tuple(
             replace(finding, tried=late) if finding.remedy else finding for finding in found.findings

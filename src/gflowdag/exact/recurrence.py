@@ -92,6 +92,17 @@ def power_of_two(exponent):
 
 
 @numba.njit(inline="always")
+def over_high_nodes(placed, high_nodes, low_bits, start, start_exponent, mantissa, exponent):
+    """`start` · 2^`start_exponent` times −β_j(placed) of every node of the set of high bits `high_nodes`."""
+    for j in range(low_bits, mantissa.shape[0]):
+        if high_nodes >> (j - low_bits) & 1:
+            position = compress(placed, j)
+            start *= -mantissa[j, position]
+            start_exponent += exponent[j, position]
+    return start, start_exponent
+
+
+@numba.njit(inline="always")
 def products(placed, low_bits, start, start_exponent, mantissa, exponent, product, power, index, nodes):
     """Products of −β_j(placed) over all sets of unplaced low nodes, by doubling.
 
@@ -122,7 +133,6 @@ def products(placed, low_bits, start, start_exponent, mantissa, exponent, produc
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _weigh_block(high, low_bits, mantissa, exponent, before, weight):
-    d = mantissa.shape[0]
     size = 1 << low_bits
     product, power = np.empty(size), np.empty(size)
     index, nodes = np.empty(size, dtype=np.int64), np.empty(low_bits, dtype=np.int64)
@@ -130,12 +140,9 @@ def _weigh_block(high, low_bits, mantissa, exponent, before, weight):
     source = 0
     while True:  # the subsets of `high` in ascending order: its own block comes last
         for placed in range(source * size, (source + 1) * size):
-            start, start_exponent = -weight[placed], before[placed]
-            for j in range(low_bits, d):
-                if (high ^ source) >> (j - low_bits) & 1:
-                    position = compress(placed, j)
-                    start *= -mantissa[j, position]
-                    start_exponent += exponent[j, position]
+            start, start_exponent = over_high_nodes(
+                placed, high ^ source, low_bits, -weight[placed], before[placed], mantissa, exponent
+            )
             if start == 0.0:
                 continue
             used = products(
@@ -160,12 +167,9 @@ def _complete_block(high, low_bits, mantissa, exponent, after, weight, only_root
         for placed in range((high + 1) * size - 1, high * size - 1, -1):
             if after[placed] == -FAR:
                 continue
-            start, start_exponent = -1.0, -after[placed]
-            for j in range(low_bits, d):
-                if (high ^ source) >> (j - low_bits) & 1:
-                    position = compress(placed, j)
-                    start *= -mantissa[j, position]
-                    start_exponent += exponent[j, position]
+            start, start_exponent = over_high_nodes(
+                placed, high ^ source, low_bits, -1.0, -after[placed], mantissa, exponent
+            )
             if start == 0.0:
                 continue
             used = products(

@@ -49,7 +49,7 @@ def check_size(d: int, max_variables: int | None = None) -> None:
     if max_variables is not None and d > max_variables:
         raise TooLargeError(
             f"{cost}beyond the limit of {counted(max_variables, 'variable')}. Use auto or parent-set-mcmc"
-            + typed(python=f"; ExactPosterior(max_variables={d}) does it all the same", command_line="")
+            + typed(python=f"; ExactPosterior(max_variables={d}) computes it anyway", command_line="")
         )
 
 

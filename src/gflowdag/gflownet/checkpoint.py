@@ -11,14 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
-from gflowdag.errors import FileFormatError, TrainingError
+from gflowdag.runtime.checkpoints import METRICS, damaged, of_another_run, read_checkpoint, write_checkpoint
 from gflowdag.runtime.devices import place
-from gflowdag.runtime.files import atomic_write, file_size, read_npz, write_error
+from gflowdag.runtime.files import atomic_write, write_error
 from gflowdag.runtime.processes import is_leader
 from gflowdag.runtime.strict_json import dumps
 
-SCHEMA = 1
-CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"
 T = TypeVar("T")
 
 
@@ -32,10 +30,9 @@ def save_checkpoint(folder: str | Path, state: Any, fingerprint: str) -> None:
     leaves = [(jax.tree_util.keystr(path), _plain(leaf)) for path, leaf in _leaves(state)]
     if not is_leader():
         return
-    header = {"schema": SCHEMA, "fingerprint": fingerprint, "leaves": [_signature(*leaf) for leaf in leaves]}
+    signatures = [_signature(*leaf) for leaf in leaves]
     arrays = {f"leaf{i}": array for i, (_, array) in enumerate(leaves)}
-    with atomic_write(Path(folder) / CHECKPOINT, "wb") as stream:
-        np.savez(stream, allow_pickle=False, header=np.array(dumps(header)), **arrays)
+    write_checkpoint(folder, fingerprint, arrays, leaves=signatures)
 
 
 def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
@@ -45,25 +42,17 @@ def load_checkpoint(folder: str | Path, like: T, fingerprint: str) -> T | None:
         FileFormatError: the file is damaged or was written by another version.
         TrainingError: the file belongs to another problem or configuration.
     """
-    path = Path(folder) / CHECKPOINT
-    if not path.exists():
+    stored = read_checkpoint(folder, fingerprint)
+    if stored is None:
         return None
-    stored = read_npz(path, max_bytes=file_size(path))  # not compressed: nothing in it is larger than it
     try:
-        header = json.loads(str(stored["header"]))
-        schema, written_for, signatures = header["schema"], header["fingerprint"], header["leaves"]
-        arrays = [stored[f"leaf{i}"] for i in range(len(signatures))]
+        signatures = stored.header["leaves"]
+        arrays = [stored.arrays[f"leaf{i}"] for i in range(len(signatures))]
         found = [_signature(name, array) for (name, *_), array in zip(signatures, arrays, strict=True)]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"{path} is damaged, or not a checkpoint: {error}") from error
-    if schema != SCHEMA:
-        raise FileFormatError(f"{path} has schema {schema}, this version reads {SCHEMA}")
-    expected = [_signature(jax.tree_util.keystr(p), _data(leaf)) for p, leaf in _leaves(like)]
-    if written_for != fingerprint or expected != found:
-        raise TrainingError(
-            f"{path} belongs to a run with other data or other settings: "
-            "resume with those of the first call, or choose another folder"
-        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(stored.path, error) from error
+    if found != [_signature(jax.tree_util.keystr(p), _data(leaf)) for p, leaf in _leaves(like)]:
+        raise of_another_run(stored.path)
     restored = [_restored(array, leaf) for array, (_, leaf) in zip(arrays, _leaves(like), strict=True)]
     return jax.tree.unflatten(jax.tree.structure(like), restored)
 

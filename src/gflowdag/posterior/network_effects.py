@@ -238,7 +238,10 @@ def _discrete(
     any_effect = posterior.probability(_path(posterior, cause, outcome))
     levels = parameters.cardinalities
     if levels[i] * levels[j] > _MOST_LEVELS:
-        raise DataError(f"{cause} and {outcome} have {levels[i] * levels[j]:,} pairs of levels: too many")
+        raise DataError(
+            f"{cause} and {outcome} have {levels[i] * levels[j]:,} pairs of levels, more than "
+            f"{_MOST_LEVELS:,}: merge levels first"
+        )
     drawn: list[NDArray[np.float64]] = []
     weights: list[NDArray[np.float64]] = []
     present: list[NDArray[np.bool_]] = []

@@ -26,13 +26,13 @@ from gflowdag import __version__
 from gflowdag.errors import FileFormatError, FolderTakenError, GFlowDAGError
 from gflowdag.posterior.archive import TIMINGS
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.checkpoints import CHECKPOINT, METRICS
 from gflowdag.runtime.files import PARTIAL, is_object, read_bytes, read_json, write_error, write_json
 from gflowdag.runtime.interrupts import interrupt_behind
 from gflowdag.runtime.messages import shown
 from gflowdag.runtime.strict_json import with_infinities
 
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
-METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.npz"
 # Settings that do not decide the answer; of files their content does, not their names.
 # The first three are in `knowledge`.
 _BY_CONTENT = ("knowledge_file", "max_parents", "exogenous", "truth_file", "recipe_file")

@@ -149,7 +149,7 @@ def _wait_for_followers(host: str, port: int, processes: int, deadline: float) -
     except TimeoutError as error:
         missing = sorted(set(range(1, processes)) - set(arrived))
         raise DeviceError(
-            f"not all {processes} processes came to {host}:{port} in time, missing: "
+            f"not all {processes} processes connected to {host}:{port} in time, missing: "
             f"{', '.join(map(str, missing))}. Start each with the same coordinator and its own id"
         ) from error
     except OSError as error:
@@ -177,6 +177,6 @@ def _report_to_leader(host: str, port: int, process_id: int, deadline: float) ->
             time.sleep(0.2)
     if answer != b"go":
         raise DeviceError(
-            f"process {process_id} did not get through to process 0 at {host}:{port}: is it running, "
+            f"process {process_id} could not reach process 0 at {host}:{port}: is it running, "
             "with the same number of processes, and is the port open between the machines?"
         )

@@ -299,6 +299,15 @@ def lookup_size(cardinalities: NDArray[np.float64], num_rows: int) -> np.int64:
 
 
 @compiled
+def _scratch(
+    cardinalities: NDArray[np.float64], num_rows: int, num_sizes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Room for `lookup` of `_refine`, and for `totals` and `small` of `_dirichlet`."""
+    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
+    return lookup, np.empty(max(num_rows, 1), np.int64), np.empty((num_sizes, _SMALL))
+
+
+@compiled
 def occupied_cells(
     codes: NDArray[np.int32],
     cardinalities: NDArray[np.float64],
@@ -331,9 +340,7 @@ def _log_marginals(
     out = np.empty(subsets.shape[0])
     cells = np.empty(num_rows, np.int64)
     scratch = np.empty(num_rows, np.int64)
-    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
-    totals = np.empty(max(num_rows, 1), np.int64)
-    small = np.empty((ess.shape[0], _SMALL))
+    lookup, totals, small = _scratch(cardinalities, num_rows, ess.shape[0])
     for row in range(subsets.shape[0]):
         num_cells = occupied_cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
         pseudo_count = ess / np.prod(cardinalities[subsets[row]])
@@ -356,9 +363,7 @@ def _extended_log_marginals(
     out = np.empty((m, d))
     cells = np.empty(num_rows, np.int64)
     scratch = np.empty(num_rows, np.int64)
-    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
-    totals = np.empty(max(num_rows, 1), np.int64)
-    small = np.empty((ess.shape[0], _SMALL))
+    lookup, totals, small = _scratch(cardinalities, num_rows, ess.shape[0])
     for row in range(m):
         num_cells = occupied_cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
         pseudo_count = ess / np.prod(cardinalities[subsets[row]])
@@ -396,9 +401,7 @@ def _all_log_marginals(
     num_cells = np.ones(low + 1, np.int64)
     pseudo_counts = np.empty((low + 1, ess.shape[0]))
     pseudo_counts[:] = ess
-    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
-    totals = np.empty(max(num_rows, 1), np.int64)
-    small = np.empty((ess.shape[0], _SMALL))
+    lookup, totals, small = _scratch(cardinalities, num_rows, ess.shape[0])
     scratch = np.empty(num_rows, np.int64)
     for bit in range(codes.shape[0] - low):
         if (upper >> bit) & 1:

@@ -184,7 +184,8 @@ class _Cells:
         alpha_w = float(d + 2) if parameters.alpha_w is None else parameters.alpha_w
         if not alpha_w > d + 1:
             raise ScoreError(
-                f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}, d the number of continuous columns."
+                f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}, where d is the number of continuous "
+                "columns."
             )
         self.alpha_mu = parameters.alpha_mu
         self.scale = self.alpha_mu * (alpha_w - d - 1) / (self.alpha_mu + 1)

@@ -98,10 +98,15 @@ def named_score(name: str, **hyper: Any) -> UnboundScore:
     """The score of a name, with hyper-parameters."""
     if name not in SCORES:
         raise ScoreError(f"There is no score {name!r}; the scores are auto, {', '.join(SCORES)}.")
-    known = list(inspect.signature(SCORES[name]).parameters)
+    known = parameters_of(name)
     if unknown := sorted(set(hyper) - set(known)):
         raise ScoreError(f"Score {name!r} has no parameter {unknown}; its parameters are {', '.join(known)}.")
     return SCORES[name](**hyper)
+
+
+def parameters_of(name: str) -> list[str]:
+    """The hyper-parameters of a score of `SCORES`."""
+    return list(inspect.signature(SCORES[name]).parameters)
 
 
 def _fitting_score(data: Dataset) -> str:

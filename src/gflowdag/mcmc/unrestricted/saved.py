@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.errors import FileFormatError, TrainingError
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools
 from gflowdag.mcmc.unrestricted.run import Records, State
-from gflowdag.runtime.files import atomic_write, file_size, read_npz
+from gflowdag.runtime.checkpoints import damaged, read_checkpoint, write_checkpoint
 
-SCHEMA = 1
-CHECKPOINT = "checkpoint.npz"
 _SECONDS_BETWEEN = 10.0
 _SHARE_OF_TIME = 0.02  # that writing may take
 
@@ -28,9 +24,7 @@ def save_state(folder: str | Path, state: State, fingerprint: str) -> None:
         state: of the segments, only those that there are so far.
         fingerprint: of the problem and the settings that it belongs to.
     """
-    header = json.dumps({"schema": SCHEMA, "fingerprint": fingerprint, "room": _room(state.records)})
-    with atomic_write(Path(folder) / CHECKPOINT, "wb") as stream:
-        np.savez(stream, allow_pickle=False, header=np.array(header), **_arrays(state))
+    write_checkpoint(folder, fingerprint, _arrays(state), room=_room(state.records))
 
 
 def load_state(folder: str | Path, fingerprint: str) -> State | None:
@@ -40,26 +34,13 @@ def load_state(folder: str | Path, fingerprint: str) -> State | None:
         FileFormatError: the file is damaged or was written by another version.
         TrainingError: the file belongs to another problem or to other settings.
     """
-    path = Path(folder) / CHECKPOINT
-    if not path.exists():
+    stored = read_checkpoint(folder, fingerprint)
+    if stored is None:
         return None
-    stored = read_npz(path, max_bytes=file_size(path))  # not compressed: nothing in it is larger than it
     try:
-        header = json.loads(str(stored["header"]))
-        schema, written_for, room = header["schema"], header["fingerprint"], header["room"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"{path} is damaged, or not a checkpoint: {error}") from error
-    if schema != SCHEMA:
-        raise FileFormatError(f"{path} has schema {schema}, this version reads {SCHEMA}")
-    if written_for != fingerprint:
-        raise TrainingError(
-            f"{path} belongs to a run with other data or other settings: "
-            "resume with those of the first call, or choose another folder"
-        )
-    try:
-        return _state(stored, int(room))
+        return _state(stored.arrays, int(stored.header["room"]))
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise FileFormatError(f"{path} is damaged: {error}") from error
+        raise damaged(stored.path, error) from error
 
 
 class Saver:

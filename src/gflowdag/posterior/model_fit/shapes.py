@@ -51,10 +51,10 @@ def shape_findings(data: Dataset, columns: Mapping[str, Sequence[Draw]]) -> list
         else:
             tailed[name] = shape.kurtosis
     found = [outliers_finding(outliers, transform_remedy(data, list(outliers)))] if outliers else []
-    for wording, tested in ((SKEWNESS, skewed), (TAILS, tailed)):
+    for kind, tested in ((SKEWNESS, skewed), (TAILS, tailed)):
         if tested:
             names = sorted(tested, key=lambda name: -abs(tested[name].value))
-            found.append(wording.finding(names, tested, transform_remedy(data, names)))
+            found.append(kind.finding(names, tested, transform_remedy(data, names)))
     return found
 
 

@@ -9,7 +9,7 @@ from gflowdag.posterior.model_fit.finding import Check, Finding, Remedy
 from gflowdag.posterior.model_fit.statistics import Tested
 
 
-class Wording(NamedTuple):
+class Kind(NamedTuple):
     """One kind of finding in words."""
 
     check: Check
@@ -31,51 +31,49 @@ class Wording(NamedTuple):
         return Finding(self.check, tuple(columns), self.statistic, values, problem, remedy, self.advice)
 
 
-SKEWNESS = Wording(
+SKEWNESS = Kind(
     "skewness",
     "skewness",
     "the values lean to one side; the model takes them as normal, which can reverse arrows",
 )
-TAILS = Wording(
+TAILS = Kind(
     "tails",
     "excess kurtosis",
     "the tails are not those of a normal distribution, and a few extreme rows can decide an edge",
 )
-OUTLIERS = Wording("outliers", "rows", "a few rows lie too far out for a normal sample of this size")
-CURVATURE = Wording(
-    "curvature", "correlation", "the relation is curved, and the model has straight lines only"
-)
-UNEQUAL_VARIANCE = Wording(
+OUTLIERS = Kind("outliers", "rows", "a few rows lie too far out for a normal sample of this size")
+CURVATURE = Kind("curvature", "correlation", "the relation is curved, and the model has straight lines only")
+UNEQUAL_VARIANCE = Kind(
     "unequal variance",
     "correlation",
     "the spread depends on another variable, and the model takes it as constant",
 )
-SERIAL = Wording(
+SERIAL = Kind(
     "serial dependence",
     "autocorrelation",
     "neighbouring rows resemble each other; the model takes them as independent, so probabilities are too "
     "close to 0 and 1",
     "Take rows that are far enough apart, or one for each unit that was measured repeatedly",
 )
-FEW_ROWS = Wording(
+FEW_ROWS = Kind(
     "few rows",
     "rows for a parameter",
     "there are few rows for each number to be estimated, and the prior decides much of the answer",
     "More rows help most, or fewer columns",
 )
-DETERMINISTIC = Wording(
+DETERMINISTIC = Kind(
     "deterministic",
     "share of the variance that the others leave",
     "other columns almost determine it, so nothing can be said about which of them is its cause",
     "Keep one column of those that measure the same",
 )
-RARE_LEVELS = Wording(
+RARE_LEVELS = Kind(
     "rare levels",
     "rows of the rarest level",
     "a level with few rows carries little information",
     "Merge rare levels with others before reading the table",
 )
-FEW_VALUES = Wording(
+FEW_VALUES = Kind(
     "few values",
     "different values",
     "the column takes only a few different values, which data from a normal distribution never do",
