@@ -46,9 +46,9 @@ class ReadOptions:
     """How a table is read.
 
     Attributes:
-        kinds: `"continuous"` or `"discrete"`, for all columns or by name. Otherwise floats are continuous;
-            text, bools and categories discrete; integers discrete with at most ten values. The notes of the
-            data set say what was taken.
+        kinds: `"continuous"` or `"discrete"`, for all columns or by name. Otherwise text, bools and
+            categories are discrete, and so are numbers with two values, or with at most ten that are whole;
+            other numbers are continuous. The notes of the data set say what was taken.
         continuous: columns that are continuous, by name.
         discrete: columns that are discrete, by name.
         drop: columns to leave out.

@@ -28,11 +28,11 @@ from jax import Array
 
 from gflowdag.errors import TrainingError
 from gflowdag.gflownet.checkpoint import append_metrics, load_checkpoint, save_checkpoint, truncate_metrics
+from gflowdag.runtime.checkpoints import SECONDS_BETWEEN, SHARE_OF_TIME
 from gflowdag.runtime.devices import gathered, layout, replicated
 from gflowdag.runtime.processes import agreed, is_leader
 from gflowdag.runtime.progress import Progress, silent
 
-_SHARE_OF_SAVING = 0.02  # of the time, at most, goes into checkpoints: those of large stacks have gigabytes
 _SHARE_OF_PLANNING = 0.02  # of a budget, for iterations that only measure the pace
 _OPEN_END = np.iinfo(np.int32).max  # horizon of a run that has a budget alone, until it chooses its end
 
@@ -74,7 +74,7 @@ class Options(NamedTuple):
     target_period: int = 1  # iterations between copies into the target; 1: the target is the present copy
     cooldown: float = 0.25  # share of the iterations, at the end, in which the rate falls to zero
     chunk_seconds: float = 1.0  # how often the host looks in
-    checkpoint_seconds: float = 10.0  # the most work that a kill can cost, where saving is quick
+    checkpoint_seconds: float = SECONDS_BETWEEN
     divergence: float = 1e4  # a mean loss this many times the least of a chunk so far is a divergence
 
 
@@ -182,7 +182,7 @@ def train(
             age = clock.seconds - saved_at + options.chunk_seconds  # of the checkpoint, at the next look
             if folder is not None and (step >= horizon or age > pause):
                 save_checkpoint(folder, arrays, fingerprint)
-                pause = max(options.checkpoint_seconds, clock.leave_out() / _SHARE_OF_SAVING)
+                pause = max(options.checkpoint_seconds, clock.leave_out() / SHARE_OF_TIME)
                 saved_at = clock.seconds
     except KeyboardInterrupt:
         # Not if it was donated to a chunk just begun, nor if other processes hold a part of it.

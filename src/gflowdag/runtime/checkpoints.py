@@ -16,6 +16,8 @@ from gflowdag.runtime.strict_json import dumps
 SCHEMA = 1
 CHECKPOINT = "checkpoint.npz"
 METRICS = "metrics.jsonl"  # the course of the training, beside it
+SECONDS_BETWEEN = 10.0  # two checkpoints: the most work that a kill can cost, where writing is quick
+SHARE_OF_TIME = 0.02  # of the time, at most, goes into writing them: those of large stacks have gigabytes
 
 
 class Stored(NamedTuple):

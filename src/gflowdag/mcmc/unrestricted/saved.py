@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools
 from gflowdag.mcmc.unrestricted.run import Records, State
-from gflowdag.runtime.checkpoints import damaged, read_checkpoint, write_checkpoint
-
-_SECONDS_BETWEEN = 10.0
-_SHARE_OF_TIME = 0.02  # that writing may take
+from gflowdag.runtime.checkpoints import (
+    SECONDS_BETWEEN,
+    SHARE_OF_TIME,
+    damaged,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 
 def save_state(folder: str | Path, state: State, fingerprint: str) -> None:
@@ -48,7 +51,7 @@ class Saver:
 
     def __init__(self, folder: str | Path, fingerprint: str) -> None:
         self._folder, self._fingerprint = folder, fingerprint
-        self._due = time.monotonic() + _SECONDS_BETWEEN
+        self._due = time.monotonic() + SECONDS_BETWEEN
 
     def __call__(self, state: State) -> None:
         if time.monotonic() >= self._due:
@@ -59,7 +62,7 @@ class Saver:
         began = time.monotonic()
         save_state(self._folder, state, self._fingerprint)
         ended = time.monotonic()
-        self._due = ended + max(_SECONDS_BETWEEN, (ended - began) / _SHARE_OF_TIME)
+        self._due = ended + max(SECONDS_BETWEEN, (ended - began) / SHARE_OF_TIME)
 
 
 _PER_SEGMENT = ("edges", "log_scores", "parents", "last_log_scores")  # of the records, [chains, S, ...]
