@@ -19,11 +19,22 @@ class DataError(GFlowDAGError, ValueError):
     Args:
         message: for the user.
         without: columns; leaving them out mends this problem.
+        missing: cells as `COLUMN=CELL`; taking them as missing values mends it.
+        discrete: columns; taking their cells as levels mends it.
     """
 
-    def __init__(self, message: str, *, without: Sequence[str] = ()):
+    def __init__(
+        self,
+        message: str,
+        *,
+        without: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        discrete: Sequence[str] = (),
+    ):
         super().__init__(message)
         self.without = tuple(without)
+        self.missing = tuple(missing)
+        self.discrete = tuple(discrete)
 
 
 class OptionError(GFlowDAGError, TypeError, ValueError):

@@ -170,3 +170,78 @@ def test_copies_of_levels_are_a_note_and_no_refusal(tmp_path: Path) -> None:
     assert fitted.exit_code == 0, fitted.exception
     assert "'a' and 'twin' hold the same information" in " ".join(fitted.output.split())
     assert "--drop twin" in fitted.output
+
+
+def messy(rows: int = 120) -> pd.DataFrame:
+    """A clinical table as people have them: names, dates, a site, words and codes for gaps, a copy."""
+    rng = np.random.default_rng(4)
+    age = rng.normal(55, 12, rows).round()
+    pressure = (120 + 0.5 * (age - 55) + rng.normal(0, 8, rows)).round(1)
+    answer = np.where(rng.random(rows) < 1 / (1 + np.exp(-(pressure - 120) / 8)), "yes", "no")
+    frame = pd.DataFrame(
+        {
+            "patient": [f"P{row}" for row in range(rows)],
+            "visit": [f"2021-03-{row % 28 + 1:02d}" for row in range(rows)],
+            "age": age,
+            "arm": rng.choice(["drug", "placebo"], rows),
+            "pressure": pressure,
+            "crp": np.exp(rng.normal(0, 1, rows)).round(3),
+            "answer": answer,
+            "status": np.where(answer == "yes", 1, 0),
+            "site": "Wien",
+        }
+    ).astype(object)
+    frame.loc[3, "age"] = "."
+    frame.loc[[7, 9], "pressure"] = -9999
+    frame.loc[11, "crp"] = "<0.01"
+    frame.loc[30, "arm"] = "?"
+    return frame
+
+
+def test_fit_yes_does_what_check_proposes_and_writes_it_down(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    messy().to_csv(table, index=False)
+    answer = call("check", str(table))
+    (proposed,) = [line for line in answer.output.splitlines() if line.startswith("Next: ")]
+    assert "--drop patient,visit,site,status" in proposed
+    assert "'arm=?,pressure=-9999,crp=<0.01'" in proposed
+    assert "--transform crp=log" in proposed
+    words = shlex.split(proposed.removeprefix("Next: gflowdag "))
+    quick = ("--samples", "10", "-q", "--out")
+    assert call(*words, *quick, str(tmp_path / "typed")).exit_code == 0
+    decided = call("fit", str(table), "--yes", *quick, str(tmp_path / "decided"))
+    assert decided.exit_code == 0, decided.exception
+    typed, yes = (json.loads((tmp_path / run / "config.json").read_text()) for run in ("typed", "decided"))
+    assert yes["data_sha256"] == typed["data_sha256"]
+    assert yes["question_sha256"] == typed["question_sha256"]
+    assert yes["drop"] == ["patient", "visit", "site", "status"]
+    assert yes["missing_values"] == ["arm=?", "pressure=-9999", "crp=<0.01"]
+    notes = Posterior.load(tmp_path / "decided").diagnosis.notes
+    (note,) = [
+        note for note in notes if note.startswith("Decided by check: --drop patient,visit,site,status")
+    ]
+    assert "5 of 9 columns and 115 of 120 rows are used" in note
+
+
+def test_yes_adds_nothing_to_a_table_that_needs_nothing(tmp_path: Path) -> None:
+    NUMBERS.to_csv(tmp_path / "t.csv", index=False)
+    answer = call("fit", str(tmp_path / "t.csv"), "--yes", "-q", "--out", str(tmp_path / "run"))
+    assert answer.exit_code == 0, answer.exception
+    assert not [note for note in Posterior.load(tmp_path / "run").diagnosis.notes if "Decided" in note]
+
+
+def test_what_the_user_said_stays(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    messy().to_csv(table, index=False)
+    answer = call("check", str(table), "--discrete", "status", "--transform", "rank")
+    (proposed,) = [line for line in answer.output.splitlines() if line.startswith("Next: ")]
+    assert "--discrete status" in proposed
+    assert "--transform rank" in proposed
+    assert "log" not in proposed
+
+
+def test_yes_says_why_where_nothing_helps(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n")
+    answer = call("fit", str(tmp_path / "t.csv"), "--yes", "--out", str(tmp_path / "run"))
+    assert isinstance(answer.exception, DataError)
+    assert "Too few rows" in str(answer.exception)

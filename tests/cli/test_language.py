@@ -22,7 +22,7 @@ OF_PYTHON = re.compile(r"\b[a-z_]+=['\"\[{]|\bDataset\.|\bdf[.\[]|\bgd\.|\b(Know
 # Reached from one place alone.
 BY_COMMANDS = {"posterior/runs.py", "runtime/devices.py"}
 BY_PYTHON = {
-    "data/dataset.py": "Dataset.from_csv",  # a path in place of a table
+    "data/dataset.py": "Dataset.from_file",  # a path in place of a table
     "estimators/base.py": "Knowledge(forbidden",  # knowledge that is no Knowledge
     "estimators/compare.py": "MC3()",
     "estimators/dag_gflownet.py": "PaperRecipe(",

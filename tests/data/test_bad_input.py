@@ -13,6 +13,7 @@ import pytest
 from gflowdag.cli.inspect import describe
 from gflowdag.data import Dataset, Knowledge, load_dataset
 from gflowdag.data.reading import read_csv
+from gflowdag.data.spellings import settled
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.runtime.messages import unknown_name
 
@@ -71,7 +72,7 @@ def _holed() -> pd.DataFrame:
         (
             TEXT.assign(key=[str(i) for i in range(49)] + ["n/k"]),
             {},
-            r"'key' has 50 levels.*row 50 holds 'n/k'",
+            r"'key' holds numbers, but also 'n/k' \(1 cell, .* row 50\).*missing_values=\['key=n/k'\]",
         ),
         (GOOD, {"kinds": "discrete"}, r"'alpha' has 50 levels.*continuous=\['alpha'\]"),
         (TEXT, {"kinds": "continuous"}, r"'p' was declared continuous, but row 1 holds '[uv]'"),
@@ -152,7 +153,7 @@ def test_knowledge_about_unknown_variables_is_refused_before_the_data_are_looked
         (np.zeros(5), "has 1 dimension; it needs 2"),
         (np.zeros((5, 0)), "no variables"),
         ([[1.0, 2.0], [3.0]], "different lengths"),
-        ("table.csv", "use Dataset.from_csv"),
+        ("table.csv", "use Dataset.from_file"),
     ],
 )
 def test_arrays_of_the_wrong_shape_are_refused(array, message):
@@ -389,7 +390,9 @@ def test_doubtful_markers_are_missing_values_among_numbers_and_levels_among_word
         "some;2,5;3;1;;",
     ]
     path.write_text("\n".join(lines) + "\n")
-    frame = read_csv(path)
+    frame, notes = settled(read_csv(path))
+    assert repr(marker) in notes[0]
+    assert "'measured' (1 cell)" in notes[0]
     assert frame["measured"].tolist()[::2] == [-1.5, 2.5]
     assert frame["count"].tolist()[1:] == [2, 3]
     assert frame.isna().sum().to_dict() == {

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gflowdag.cli import commands
-from gflowdag.data import Knowledge, reading
+from gflowdag.data import Knowledge, contents
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.posterior.posterior import Posterior
 
@@ -49,9 +49,9 @@ def test_a_table_in_standard_input_or_a_pipe_is_that_of_the_file(
 def test_a_pipe_that_keeps_us_waiting_is_told_of(
     pipe: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reading, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(contents, "_PATIENCE_SECONDS", 0.0)
     told = threading.Event()
-    monkeypatch.setattr(reading, "print", lambda *_, **__: told.set(), raising=False)
+    monkeypatch.setattr(contents, "print", lambda *_, **__: told.set(), raising=False)
 
     def write_when_told() -> None:
         told.wait()

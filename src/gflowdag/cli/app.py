@@ -116,6 +116,9 @@ def fit(
     prior: Annotated[
         Prior, typer.Option(help="Structure prior; auto is fair, and uniform with --preset paper.")
     ] = Prior.auto,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Read the table as check proposes, and note what was decided.")
+    ] = False,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
     max_parents: MaxParents = None,
@@ -160,6 +163,7 @@ def fit(
         "alpha_w": alpha_w,
         "ess": ess,
         "prior": prior.value,
+        "yes": yes,
         **(reading.to_dict() if reading is not None else {}),
         "knowledge_file": knowledge,
         "max_parents": max_parents,

@@ -15,8 +15,9 @@ import pandas as pd
 
 from gflowdag.cli.question import question, stored_knowledge, stored_truth
 from gflowdag.data import Dataset, Knowledge, list_datasets, load_dataset
+from gflowdag.data.contents import STANDARD_INPUT
+from gflowdag.data.formats import read_table as read_file
 from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
-from gflowdag.data.reading import STANDARD_INPUT, read_csv
 from gflowdag.data.refusals import checked_dataset
 from gflowdag.errors import GFlowDAGError, ModelWarning
 from gflowdag.posterior import runs
@@ -54,6 +55,24 @@ def load_table(
     return checked_dataset(frame, options, knowledge=with_exogenous(knowledge, exogenous, frame))
 
 
+def decided_table(
+    source: str,
+    options: ReadOptions | None = None,
+    *,
+    knowledge: Knowledge | None = None,
+    exogenous: Sequence[str] | None = None,
+) -> Dataset:
+    """The same, read as `check` proposes; the notes say what was decided."""
+    from gflowdag.cli.proposal import proposed
+
+    frame, options = read_table(source, options)
+    knowledge = with_exogenous(knowledge, exogenous, frame)
+    proposal = proposed(frame, options, knowledge=knowledge)
+    if proposal is None:  # nothing helps: the error says why
+        return checked_dataset(frame, options, knowledge=knowledge)
+    return replace(proposal.data, notes=(*proposal.decided, *proposal.data.notes))
+
+
 def with_exogenous(
     knowledge: Knowledge | None, exogenous: Sequence[str] | None, frame: pd.DataFrame
 ) -> Knowledge | None:
@@ -76,12 +95,13 @@ def read_table(source: str, options: ReadOptions | None = None) -> tuple[pd.Data
     else:
         if not Path(source).exists() and (meant := nearest(source, list_datasets()["name"])):
             raise GFlowDAGError(f"there is no file {source!r}; did you mean the data set {meant}?")
-        frame = read_csv(source)
+        frame = read_file(source, sheet=options.sheet)
     if options.intervention_base is not None and targets is None:
         raise GFlowDAGError("--intervention-base needs --interventions COLUMN, whose targets it numbers")
     options = replace(
         options,
         interventions=targets,
+        missing_values=_spellings(options.spellings, frame),
         drop=_column_names(options.drop, frame),
         continuous=_column_names(options.continuous, frame),
         discrete=_column_names(options.discrete, frame),
@@ -122,6 +142,20 @@ def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]
         if name not in known:
             raise GFlowDAGError(unknown_name(name, known))
     return names
+
+
+def _spellings(given: Sequence[str], frame: pd.DataFrame) -> list[str]:
+    """The entries of `--missing-values`, those in one word with commas taken apart."""
+    known = [str(name).strip() for name in frame.columns]
+    found: list[str] = []
+    for entry in given:
+        named = entry.rpartition("=")[0]
+        for part in [entry] if "," in named and named in known else entry.split(","):
+            column, equals, _ = part.rpartition("=")
+            if equals and column and column not in known:
+                raise GFlowDAGError(f"--missing-values: {unknown_name(column, known)}")
+            found.append(part)
+    return found
 
 
 def load_truth(source: str, truth: Path | None, names: Sequence[str]) -> pd.DataFrame | None:
@@ -194,12 +228,14 @@ def run_fit(
     recipe = options["recipe"].to_dict() if "recipe" in options else None
     score = configured_score(config)
     knowledge = load_knowledge(config.get("knowledge_file"), config.get("max_parents"))
-    data = load_table(
+    read = decided_table if config.get("yes") else load_table
+    data = read(
         config["data"],
         ReadOptions.from_dict(config),
         knowledge=knowledge,
         exogenous=config.get("exogenous"),
     )
+    config |= data.options.to_dict()  # as it was decided, with lists of names taken apart
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
     asked = question({**config, "recipe": recipe}, data, true_graph, score)
     with leader_first():

@@ -13,10 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gflowdag.cli.proposal import proposed
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.columns import MAX_LEVELS, infer_kind, plain_name
 from gflowdag.data.read_options import ReadOptions
 from gflowdag.data.refusals import added_options, mended, problem_list, table_problems
+from gflowdag.data.table import with_gaps
 from gflowdag.display.trust import sentences
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.posterior.model_fit import ModelFit, check_table
@@ -24,6 +26,7 @@ from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import option
 
 _UNUSABLE = "cannot be used"  # in place of a kind
+_LEFT_OUT = "left out"  # by the command that is proposed
 _MAX_COLUMNS = 20  # of the table that `check` lists
 
 
@@ -32,8 +35,8 @@ def examine(
 ) -> dict[str, Any]:
     """What a table holds and what each method would do and cost on it, problems or not.
 
-    Where there are problems, the description is that of the table with the options that mend them
-    (`options`). Where none do, it holds the columns and the costs by what can be guessed of them.
+    The description is that of the table with the options that are proposed (`options`), which mend problems
+    if there are any. Where none do, it holds the columns and the costs by what can be guessed of them.
     """
     options = options or ReadOptions()
     try:
@@ -43,15 +46,25 @@ def examine(
         problems = (*facts["problems"], str(error))
         return facts | {"problems": [*problems], "refusal": "\n".join(problems), "options": None}
     readable = mended(frame, options, knowledge=knowledge) if problems else options
-    if readable is None:
+    proposal = proposed(frame, options, knowledge=knowledge)
+    if readable is None or proposal is None:
         facts = _guessed(frame, options)
     else:
-        facts = describe(Dataset.from_frame(frame, readable, knowledge=knowledge))
-        out = [name for name in readable.drop if name not in options.drop]
-        facts["columns"] += [{"name": name, "kind": _UNUSABLE} for name in out]
-        facts["columns"] = _with_gaps(facts["columns"], frame)
+        read = Dataset.from_frame(frame, readable, knowledge=knowledge)
+        facts = describe(proposal.data) | {"notes": [*read.notes], "model_fit": check_table(read)}
+        facts["columns"] += [
+            {"name": name, "kind": _UNUSABLE if name in readable.drop else _LEFT_OUT}
+            for name in proposal.options.drop
+            if name not in options.drop
+        ]
+        facts["columns"] = _with_gaps(facts["columns"], with_gaps(frame, proposal.options)[0])
     refusal = problem_list(problems, options, readable) if problems else None
-    return {**facts, "problems": list(problems), "refusal": refusal, "options": readable}
+    return {
+        **facts,
+        "problems": list(problems),
+        "refusal": refusal,
+        "options": None if proposal is None else proposal.options,
+    }
 
 
 def _with_gaps(columns: list[dict[str, Any]], frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -74,7 +74,8 @@ Table = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV file with a header row, - for standard input, or the name of a built-in data set.",
+        help="File with a header row (CSV, Excel, Parquet, Stata, SPSS, SAS, …), - for standard input, or "
+        "the name of a built-in data set.",
         autocompletion=complete_table,
     ),
 ]
@@ -106,6 +107,14 @@ Discretize = Annotated[
     str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
 ]
 Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+MissingValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What stands for a missing value, beside the usual words: -9999, or age=999 for one column.",
+        metavar="[COLUMN=]CELL",
+    ),
+]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file, where there are several.")]
 Truth = Annotated[Path | None, typer.Option(help="CSV of true edges: source,target.")]
 MaxLevels = Annotated[int, typer.Option(min=2, help="The most levels that a discrete column may have.")]
 Devices = Annotated[

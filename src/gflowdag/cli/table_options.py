@@ -16,6 +16,8 @@ from gflowdag.cli.options import (
     Interventions,
     MaxLevels,
     Missing,
+    MissingValues,
+    Sheet,
     Standardize,
     Transforms,
 )
@@ -35,6 +37,8 @@ def table_options(
     standardize: Standardize = True,
     discretize: Discretize = None,
     missing: Missing = "error",
+    missing_values: MissingValues = None,
+    sheet: Sheet = None,
     max_levels: MaxLevels = 30,
 ) -> ReadOptions:
     """What the user typed; lists of names are taken apart when the columns of the table are known."""
@@ -50,6 +54,8 @@ def table_options(
         "standardize": standardize,
         "discretize": discretize,
         "missing": missing,
+        "missing_values": missing_values,
+        "sheet": sheet,
         "max_levels": max_levels,
     }
     return ReadOptions.from_dict(content)

@@ -26,6 +26,9 @@ _WRITTEN_NUMBER = re.compile(
 Kind = Literal["continuous", "discrete"]
 Cells = Any  # a pandas Series [n]; what its methods return is typed too loosely for a checker to follow
 MAX_LEVELS = 30  # of a discrete column, unless the user allows more: beyond, it is mostly no variable
+_FEWEST_NUMBERS = 3  # that a column holds whose odd words are asked about
+_MOST_ODD_WORDS = 5  # different ones; more are hardly ways of saying "missing"
+_ODD_SHARE = 0.1  # of the cells; more words than this are levels
 MAX_INTEGER_LEVELS = 10  # whole numbers with more values than this are taken as measurements
 
 
@@ -171,6 +174,7 @@ def infer_kind(name: str, cells: Cells) -> Kind:
     held = types.infer_dtype(cells)
     if held == "string":
         _refuse_written_numbers(name, cells)
+        _refuse_odd_words(name, cells)
     if types.is_numeric_dtype(cells) or held == "decimal":
         return "discrete" if _are_levels(_as_floats(cells)) else "continuous"
     return "discrete"
@@ -213,6 +217,28 @@ def _refuse_written_numbers(name: str, cells: Cells) -> None:
             f"if they are levels, say so: {option('discrete', [name])}.",
             without=[name],
         )
+
+
+def _refuse_odd_words(name: str, cells: Cells) -> None:
+    """Refuse numbers with a few words among them: one odd cell must not make levels of measurements."""
+    counts = plain_cells(cells).value_counts()
+    is_word = np.isnan(_as_floats(counts.index.to_series()))
+    words, num_numbers = counts[is_word], int((~is_word).sum())
+    if not len(words) or num_numbers < _FEWEST_NUMBERS or words.sum() > _ODD_SHARE * counts.sum():
+        return
+    first = words.index[0]
+    rows = f"{counted(words.sum(), 'cell')}, the first in row {_row(cells, (cells == first).to_numpy(bool))}"
+    told = f"{shown(map(repr, words.index))} ({rows})"
+    entries = [f"{name}={word.strip()}" for word in words.index]
+    may_be_levels = num_numbers + len(words) <= MAX_INTEGER_LEVELS
+    may_be_missing = not may_be_levels and len(words) <= _MOST_ODD_WORDS
+    raise DataError(
+        f"Column {name!r} holds numbers, but also {told}. If that stands for a missing value: "
+        f"{option('missing_values', entries[:3])}; if the cells are levels: {option('discrete', [name])}.",
+        without=() if may_be_levels or may_be_missing else [name],
+        missing=entries if may_be_missing else (),
+        discrete=[name] if may_be_levels else (),
+    )
 
 
 def observed_levels(name: str, cells: Cells, max_levels: int) -> tuple[Hashable, ...]:

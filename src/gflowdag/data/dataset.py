@@ -17,10 +17,12 @@ from scipy.sparse import issparse
 from gflowdag.data import notes, table
 from gflowdag.data.checks import check_collinear, check_range, constant_columns, discrete_copies
 from gflowdag.data.columns import Column, Kind
+from gflowdag.data.formats import read_table
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
 from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import read_csv
+from gflowdag.data.spellings import doubts, on_doubts
 from gflowdag.errors import DataError, KnowledgeError
 from gflowdag.runtime.messages import counted, shown, unknown_name
 
@@ -65,14 +67,15 @@ class Dataset:
             knowledge: required and forbidden edges, tiers, maximum number of parents.
             **changes: attributes of `ReadOptions`, instead of `options` or in place of some of them: `kinds`,
                 `continuous`, `discrete`, `drop`, `transform`, `standardize`, `discretize`, `bins`,
-                `max_levels`, `missing`, `interventions`, `intervention_base`.
+                `max_levels`, `missing`, `missing_values`, `interventions`, `intervention_base`.
 
         Raises:
             DataError: naming the column and the remedy, before anything is computed.
             KnowledgeError: the knowledge names unknown variables or contradicts itself.
         """
         options = read_options(options, changes)
-        frame, intervened = table.variables(frame, options)
+        frame, settled = table.with_gaps(frame, options)
+        frame, intervened = table.variables(frame, replace(options, missing_values=()))
         names = list(frame.columns)
         if knowledge is not None:
             knowledge.resolve(names)
@@ -115,6 +118,7 @@ class Dataset:
 
         copies = discrete_copies(values[:, discrete], [names[index] for index in discrete])
         told = (
+            *settled,
             *dropped,
             *notes.on_columns(columns, options.given_kinds(names)),
             *notes.on_levels(columns, values),
@@ -122,6 +126,7 @@ class Dataset:
             *notes.on_interventions(intervened, names),
             *notes.on_row_numbers(whole),
             *notes.on_identifiers(whole),
+            *on_doubts(doubts(whole, options.given_kinds(names))),
             *notes.on_shape(whole),
         )
         return cls(tuple(columns), values, intervened, knowledge, told, options.plain())
@@ -142,6 +147,14 @@ class Dataset:
         `gflowdag.data.reading.read_csv` for what counts as a missing value.
         """
         return cls.from_frame(read_csv(path), **options)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, sheet: str | None = None, **options: Any) -> Dataset:
+        """Check a table in a file of any kind: text, Excel, Parquet, Feather, Stata, SPSS, SAS.
+
+        `sheet` names that of a workbook; the other options are those of `from_frame`.
+        """
+        return cls.from_frame(read_table(path, sheet=sheet), sheet=sheet, **options)
 
     @classmethod
     def from_environments(
@@ -319,7 +332,7 @@ class Dataset:
 def as_frame(data: Any) -> pd.DataFrame:
     """Whatever table a user passes, as a pandas DataFrame; arrays get the names X1 … Xd."""
     if isinstance(data, str | Path):
-        raise DataError(f"To read the file {str(data)!r}, use Dataset.from_csv.")
+        raise DataError(f"To read the file {str(data)!r}, use Dataset.from_file.")
     if issparse(data):  # some of which are mappings too
         raise DataError("Sparse data are not supported: pass X.toarray().")
     if isinstance(data, Mapping):

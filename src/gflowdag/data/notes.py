@@ -106,31 +106,43 @@ def _names(columns: Sequence[Column]) -> str:
     return shown([column.name for column in columns], 12)
 
 
-def on_identifiers(frame: Frame) -> list[str]:
-    """A warning for each column of words of which no two are equal."""
+def identifiers(frame: Frame) -> list[str]:
+    """Columns of words of which no two are equal."""
     return [
-        f"Column {name!r} has another value in every row, as identifiers have, and was taken as a variable: "
-        f"drop it if it is not one ({option('drop', [name])})."
+        name
         for name, cells in frame.items()
         if not types.is_numeric_dtype(cells) and len(cells) > 2 and cells.is_unique
     ]
 
 
-def on_row_numbers(frame: Frame) -> list[str]:
-    """A warning for each column of whole numbers that merely counts: all different, and without a gap."""
-    counting = [
+def on_identifiers(frame: Frame) -> list[str]:
+    """A warning for each column that seems to name the rows."""
+    return [
+        f"Column {name!r} has another value in every row, as identifiers have, and was taken as a variable: "
+        f"drop it if it is not one ({option('drop', [name])})."
+        for name in identifiers(frame)
+    ]
+
+
+def row_numbers(frame: Frame) -> list[str]:
+    """Columns of whole numbers that merely count: all different, and without a gap."""
+    return [
         name
         for name, cells in frame.items()
         if (types.is_integer_dtype(cells) or types.is_float_dtype(cells))
         and len(cells) > MAX_INTEGER_LEVELS
-        and cells.is_unique
-        and (cells % 1 == 0).all()
         and cells.max() - cells.min() == len(cells) - 1
+        and (cells % 1 == 0).all()
+        and cells.is_unique
     ]
+
+
+def on_row_numbers(frame: Frame) -> list[str]:
+    """A warning for each column that seems to number the rows."""
     return [
         f"Column {name!r} looks like row numbers, and was taken as a variable: drop it if it is not one "
         f"({option('drop', [name])})."
-        for name in counting
+        for name in row_numbers(frame)
     ]
 
 

@@ -30,6 +30,7 @@ class ColumnKeywords(TypedDict, total=False):
     bins: int
     max_levels: int
     missing: Literal["error", "drop"]
+    missing_values: Sequence[str | float]
     intervention_base: int | None
 
 
@@ -37,6 +38,7 @@ class ReadKeywords(ColumnKeywords, total=False):
     """All attributes of `ReadOptions`, with those that are arguments of their own in estimators and `fit`."""
 
     standardize: bool
+    sheet: str | None
     interventions: Any
 
 
@@ -59,6 +61,9 @@ class ReadOptions:
         bins: number of bins for `discretize`.
         max_levels: the most levels that a discrete column may have.
         missing: `"error"` refuses missing values, `"drop"` leaves out the rows that have any.
+        missing_values: what stands for a missing value, beside the usual spellings: `"-9999"` in every
+            column, `"age=999"` in one.
+        sheet: of a workbook, for files that are one.
         interventions: the column with the targets (then no variable), or any other form that
             `gflowdag.data.interventions.intervention_mask` reads.
         intervention_base: number of the first variable where interventions are integers; they count the
@@ -75,10 +80,16 @@ class ReadOptions:
     bins: int = 3
     max_levels: int = MAX_LEVELS
     missing: Literal["error", "drop"] = "error"
+    missing_values: Sequence[str | float] = ()
+    sheet: str | None = None
     interventions: Any = None
     intervention_base: int | None = None
 
     def __post_init__(self) -> None:
+        spellings: Any = (
+            [self.missing_values] if isinstance(self.missing_values, str) else self.missing_values
+        )
+        object.__setattr__(self, "missing_values", tuple(_spelling(value) for value in spellings))
         for name in LISTS:
             given: Any = getattr(self, name)
             if isinstance(given, str):
@@ -124,9 +135,15 @@ class ReadOptions:
             discrete=(),
             drop=(),
             transform=transforms,
+            missing_values=[entry for entry in self.spellings if entry.rpartition("=")[0] in ("", *names)],
             interventions=None,
             intervention_base=None,
         )
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """`missing_values` as text."""
+        return tuple(map(str, self.missing_values))
 
     def plain(self) -> ReadOptions:
         """The same without what is no plain text or number: interventions that are not a column."""
@@ -144,7 +161,7 @@ class ReadOptions:
         given: dict[str, Any] = {
             name: value
             for name, value in known.items()
-            if value is not None or name not in LISTS  # version 0.2
+            if value is not None or name not in (*LISTS, "missing_values")  # version 0.2
         }
         return cls(**given)
 
@@ -156,6 +173,12 @@ def read_options(options: ReadOptions | None, changes: ReadKeywords) -> ReadOpti
     """`options`, or the defaults, with `changes`."""
     check_keywords("Dataset", changes, (*READ_OPTIONS, "knowledge"))
     return replace(options or ReadOptions(), **changes)
+
+
+def _spelling(value: Any) -> str:
+    """A number as a user writes it; 999.0 is 999."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return f"{value:g}" if is_number and float(value).is_integer() and abs(value) < 1e6 else str(value)
 
 
 def _check_choice(name: str, value: Any, known: Sequence[str | None]) -> None:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import csv
-import errno
-import gzip
 import io
 import re
-import stat
-import sys
-import threading
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from gflowdag.errors import DataError, GFlowDAGError
+from gflowdag.data.contents import read_text
+from gflowdag.data.spellings import USUAL, is_marker_among_numbers
+from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown
 
-MAX_BYTES = 1 << 30
 MAX_COLUMNS = 10_000
-STANDARD_INPUT = Path("-")
-_PATIENCE_SECONDS = 3.0  # with a pipe, before the user is told what is waited for
-_MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
-_MISSING_NUMBER = ("?", "-", "None")  # among words they can be levels: "None" is one in child and insurance
 _SEPARATORS = ("\t", ";", ",")  # the less likely inside a name or a number, the earlier
 _DECLARED_SEPARATOR = re.compile(r"\s*sep=([,;\t])[^\S\n]*(?:\n|$)")  # the first line, as Excel writes it
 _QUOTED = re.compile(r'"[^"]*"')
@@ -40,20 +31,24 @@ _LIST_OR_THOUSANDS = rf"\d*,\d*|{_THOUSANDS}"
 
 
 def read_csv(path: str | Path) -> pd.DataFrame:
-    """Read a table with a header line, separated by commas, semicolons, tabs or spaces, gzipped or not.
+    """Read a table with a header line, separated by commas, semicolons, tabs or spaces, compressed or not.
 
     A first column without a name that merely numbers the rows (as pandas and R write it) is left out.
-    Missing values are empty cells and those that hold NA, N/A, n/a, #N/A, NaN, nan, NULL or null. In a column
-    whose other cells are all numbers, so are `?`, `-` and None; in any other column these are text. Numbers
-    can have decimal commas in a file without decimal points. Where commas separate the columns too, "1,5" may
-    be a list: it is a number in a column in which another has a sign or an exponent, and otherwise text.
+    Missing values are empty cells and those that hold NA, N/A, n/a, #N/A, NaN, nan, NULL or null; other
+    spellings are left to `Dataset` (`gflowdag.data.spellings`). Numbers can have decimal commas in a file
+    without decimal points. Where commas separate the columns too, "1,5" may be a list: it is a number in a
+    column in which another has a sign or an exponent, and otherwise text.
 
     Raises:
         DataError: no such file, or one that is empty, binary, ragged, too large or without a header; or a
             column whose commas seem to separate thousands.
     """
-    path = Path(path)
-    text = _with_line_feeds(read_text(path, DataError))
+    return read_csv_text(Path(path), read_text(Path(path), DataError))
+
+
+def read_csv_text(path: Path, text: str) -> pd.DataFrame:
+    """`read_csv` of a text; `path` is for messages."""
+    text = _with_line_feeds(text)
     if declared := _DECLARED_SEPARATOR.match(text):
         text = "\n" * declared[0].count("\n") + text[declared.end() :]  # errors count the lines of the file
     if not text.strip():
@@ -69,50 +64,56 @@ def read_csv(path: str | Path) -> pd.DataFrame:
         frame = _parsed(text, separator, header)
     except (ValueError, OverflowError) as error:  # quotes that pandas reads otherwise than the csv module
         raise DataError(f"{path} is not a text table: {error}.") from error
-    frame = _with_numbers(frame, separator, has_points=_has_decimal_points(text, separator))
-    is_row_numbers = any(frame.iloc[:, 0].tolist() == list(range(k, k + len(frame))) for k in (0, 1))
-    return pd.DataFrame(frame.iloc[:, 1:]) if header[0] == "" and is_row_numbers else frame
+    return without_row_numbers(_with_decimal_commas(frame, separator, text))
+
+
+def without_row_numbers(frame: Any) -> pd.DataFrame:
+    """The table without a first column that has no name and merely numbers the rows."""
+    first = frame.iloc[:, 0]
+    if frame.columns[0] != "" or not types.is_integer_dtype(first) or not len(first):
+        return frame
+    counted_up = (first.to_numpy() - first.iloc[0] == np.arange(len(first))).all()
+    return pd.DataFrame(frame.iloc[:, 1:]) if first.iloc[0] in (0, 1) and counted_up else frame
 
 
 def _parsed(text: str, separator: str, header: list[str]) -> pd.DataFrame:
     return pd.read_csv(
-        io.StringIO(text),
+        io.BytesIO(text.encode()),  # of text, a stream would take four bytes a character
         sep=separator,
         header=0,
         names=header,
         index_col=False,
         skipinitialspace=True,
         keep_default_na=False,
-        na_values=[*_MISSING],
+        na_values=[*USUAL],
         low_memory=False,  # otherwise long columns can hold numbers as well as text
     )
 
 
-def _with_numbers(frame: Any, separator: str, *, has_points: bool) -> Any:
-    """The table with numbers for text that is numbers with decimal commas, or beside a doubtful marker.
+def _with_decimal_commas(frame: Any, separator: str, text: str) -> Any:
+    """The table with numbers for text that is numbers with decimal commas, also beside words for "missing".
 
     Spreadsheets of many countries write 0,5; where other cells of the file have points, commas mean something
     else.
     """
+    has_points = None
     for name in [name for name in frame.columns if not types.is_numeric_dtype(frame[name])]:
         levels = frame[name].dropna().drop_duplicates().astype(str)
-        numbers = _as_numbers(levels, has_points)
-        if numbers is None:
+        if not levels.str.contains(",", regex=False).any():
+            continue
+        if has_points is None:
+            has_points = _has_decimal_points(text, separator)
+        words = is_marker_among_numbers(levels)
+        plain = levels if has_points else levels.str.replace(",", ".", regex=False)
+        numbers: Any = pd.to_numeric(plain.mask(words), errors="coerce")
+        if numbers.isna().all() or not (numbers.notna() | words).all():
             continue
         cells = levels.str.strip()  # pandas reads " 1,234 " as a number too
         _refuse_thousands(name, cells, separator)
         if not _may_be_lists(cells, separator):
-            frame[name] = frame[name].map(dict(zip(levels, numbers, strict=True))).astype(float)
+            meant = numbers.astype(object).where(~words, levels)
+            frame[name] = frame[name].map(dict(zip(levels, meant, strict=True))).infer_objects()
     return frame
-
-
-def _as_numbers(levels: Any, has_points: bool) -> Any:
-    """The different cells of a column of text as numbers, [m]; None where one of them is a word."""
-    doubtful = levels.isin(_MISSING_NUMBER)
-    plain = levels if has_points else levels.str.replace(",", ".", regex=False)
-    numbers: Any = pd.to_numeric(plain.mask(doubtful), errors="coerce")
-    changed = doubtful | (plain != levels)  # of other cells pandas knows better what they are
-    return numbers if changed.any() and numbers.notna().any() and (numbers.notna() | doubtful).all() else None
 
 
 def _refuse_thousands(name: str, levels: Any, separator: str) -> None:
@@ -134,66 +135,6 @@ def _may_be_lists(levels: Any, separator: str) -> bool:
     """Whether cells of a comma-separated file, like "1,2" and "1,3", may be several answers in one."""
     commas = levels[levels.str.contains(",")]
     return separator == "," and len(commas) > 0 and commas.str.fullmatch(_LIST_OR_THOUSANDS).all()
-
-
-def read_text(path: Path, error: type[GFlowDAGError]) -> str:
-    """The text of a file in UTF-8, gzipped or not; whatever prevents it is raised as an `error`.
-
-    `-` is standard input. Pipes are read to their end, folders, sockets and devices refused.
-    """
-    try:
-        content = _standard_input() if path == STANDARD_INPUT else _file_or_pipe(path)
-    except (OSError, ValueError) as problem:  # ValueError: a null character in the path
-        raise error(f"Cannot read {path}: {getattr(problem, 'strerror', problem)}.") from problem
-    if content[:2] == b"\x1f\x8b":
-        try:
-            with gzip.open(io.BytesIO(content)) as stream:
-                content = stream.read(MAX_BYTES + 1)
-        except (OSError, EOFError, zlib.error) as problem:
-            raise error(f"{path} is a damaged gzip file: {problem}.") from problem
-    if len(content) > MAX_BYTES:
-        raise error(f"{path} holds more than {MAX_BYTES >> 20} MiB. Read it yourself and pass the DataFrame.")
-    if b"\x00" in content:
-        raise error(f"{path} is a binary file, not text. Export the table as CSV.")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = content.count(b"\n", 0, problem.start) + 1
-        raise error(
-            f"{path} is not UTF-8 text (line {line}). Save it as UTF-8 (in Excel: CSV UTF-8)."
-        ) from problem
-
-
-def _file_or_pipe(path: Path) -> bytes:
-    mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder, name a file in it")
-    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-        kind = "socket" if stat.S_ISSOCK(mode) else "device"
-        raise OSError(errno.EINVAL, f"it is a {kind}, not a file; save its output in a file first")
-    # A pipe that nobody writes to keeps us waiting even when it is opened.
-    with _told_while_waiting(str(path)) if stat.S_ISFIFO(mode) else nullcontext(), path.open("rb") as stream:
-        return stream.read(MAX_BYTES + 1)
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise OSError(errno.EINVAL, "it is a terminal; send a file there, as in gflowdag check - < TABLE.csv")
-    with _told_while_waiting("standard input"):
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
-
-
-@contextmanager
-def _told_while_waiting(source: str) -> Iterator[None]:
-    """Say after some seconds what the block waits for."""
-    sentence = f"gflowdag: waiting for the end of {source}; press Ctrl-C to give up"
-    timer = threading.Timer(_PATIENCE_SECONDS, lambda: print(sentence, file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _with_line_feeds(text: str) -> str:
@@ -228,10 +169,12 @@ def _has_decimal_points(text: str, separator: str) -> bool:
 def _check_lines(path: Path, text: str, separator: str) -> list[str]:
     """The names of the header line, after a look at every line."""
     header: list[str] | None = None
+    if '"' not in text and separator != " " and _are_even(text, separator):
+        return checked_header(path, text[: text.index("\n")].split(separator))
     try:
         for line, cells in _rows(io.StringIO(text), separator):
             if header is None:
-                header = _checked_header(path, cells)
+                header = checked_header(path, cells)
             elif len(cells) != len(header):
                 raise DataError(
                     f"{path} is ragged: line {line} has {counted(len(cells), 'cell')}, the header "
@@ -240,6 +183,26 @@ def _check_lines(path: Path, text: str, separator: str) -> list[str]:
     except csv.Error as error:
         raise DataError(f"{path} is not a text table: {error}.") from error
     return header or []
+
+
+def _are_even(text: str, separator: str) -> bool:
+    """Whether all lines have as many separators; a look at the bytes, for files of many millions of lines."""
+    if not text.isascii():
+        return False
+    content = np.frombuffer(text.encode(), dtype=np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    before = np.searchsorted(np.flatnonzero(content == ord(separator)), ends)
+    counts = np.diff(before, prepend=0)
+    blank = np.diff(ends, prepend=-1) == 1
+    longest = int(np.diff(ends, prepend=-1).max(initial=0))
+    return bool(
+        text.endswith("\n")
+        and not blank.any()
+        and longest < csv.field_size_limit()
+        and len(counts) > 0
+        and counts[0] > 0
+        and (counts == counts[0]).all()
+    )
 
 
 def _rows(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -271,7 +234,8 @@ def _remedy_for_ragged(header: list[str], text: str, separator: str) -> str:
     return remedy
 
 
-def _checked_header(path: Path, cells: list[str]) -> list[str]:
+def checked_header(path: Path, cells: list[str]) -> list[str]:
+    """The names of the columns, all different and in the first line."""
     names = [cell.strip() for cell in cells]
     if len(names) > MAX_COLUMNS:
         raise DataError(f"The header of {path} has {len(names)} columns; is the table transposed?")

@@ -18,6 +18,7 @@ from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import option, typed
 
 _MAX_LINES = 12  # of the problems that one error lists
+_ADDED = (*LISTS, "missing_values")  # options of which a remedy names what is to be added
 
 
 class Problems(NamedTuple):
@@ -27,6 +28,8 @@ class Problems(NamedTuple):
     unusable: tuple[str, ...]  # columns to drop: they cannot be used as they are, and are no targets
     has_gaps: bool  # rows with missing values
     half_empty: tuple[str, ...] = ()  # columns to drop: most of their cells are missing
+    missing: tuple[str, ...] = ()  # cells, as COLUMN=CELL, that hardly are values
+    discrete: tuple[str, ...] = ()  # columns of numbers with other cells that may be levels
 
 
 def checked_dataset(
@@ -75,11 +78,11 @@ def added_options(before: ReadOptions, after: ReadOptions) -> str:
     parts: list[str] = []
     for part in fields(ReadOptions):
         old, new = getattr(before, part.name), getattr(after, part.name)
-        if part.name in LISTS:
+        if part.name in _ADDED:
             new = [name for name in new if name not in old]
         elif new is old or new == old:
             continue
-        if part.name not in LISTS or new:
+        if part.name not in _ADDED or new:
             parts.append(option(part.name, new))
     return typed(python=", ".join(parts), command_line=" ".join(parts))
 
@@ -95,7 +98,12 @@ def mended(
     options = options or ReadOptions()
     found = table_problems(frame, options, knowledge=knowledge)
     out = list(found.unusable)
-    if found.has_gaps:
+    options = replace(
+        options,
+        missing_values=(*options.missing_values, *found.missing),
+        discrete=(*options.discrete, *found.discrete),
+    )
+    if found.has_gaps or found.missing:
         options = replace(options, missing="drop")
         out += [name for name in found.half_empty if name not in out]
     for _ in range(frame.shape[1] + 1):
@@ -126,22 +134,30 @@ def table_problems(
     if first is None:
         return Problems((), (), False)
     if whole := _refusal(lambda: _check_whole(frame, options)):
-        return Problems((whole,), (), False)
+        return Problems((str(whole),), (), False)
     variables, intervened, targets = _variables(frame, options)
     gaps = _refusal(lambda: table.complete_rows(variables, None, options.missing))
     alone = {name: _refusal_of_column(variables[[name]], name, options) for name in variables.columns}
-    refused = [name for name, message in alone.items() if message]
+    mendable = {name: error for name, error in alone.items() if error and (error.missing or error.discrete)}
+    refused = [name for name, error in alone.items() if error and name not in mendable]
     stuck = _refusal(lambda: table.check_no_targets(intervened[refused]))
-    left = [name for name in variables.columns if name not in refused]
+    left = [name for name in variables.columns if not alone[name]]
     together = _refusal_of_columns(variables[left], options) if left else None
-    messages = [message for message in (gaps, *alone.values(), targets, stuck, together) if message]
+    messages = [str(error) for error in (gaps, *alone.values(), targets, stuck, together) if error]
     unusable = tuple(name for name in refused if not intervened[name].any())
     empty = variables.isna().mean() > 0.5
     half_empty = tuple(name for name in variables.columns if empty[name] and not intervened[name].any())
     word = transposed(variables)
     if word is not None:
         messages.insert(0, word)
-    return Problems(tuple(messages) or (first,), unusable, gaps is not None, half_empty)
+    return Problems(
+        tuple(messages) or (str(first),),
+        unusable,
+        gaps is not None,
+        half_empty,
+        missing=tuple(entry for error in mendable.values() for entry in error.missing),
+        discrete=tuple(name for error in mendable.values() for name in error.discrete),
+    )
 
 
 def _check_whole(frame: table.Frame, options: ReadOptions) -> None:
@@ -153,6 +169,7 @@ def _check_whole(frame: table.Frame, options: ReadOptions) -> None:
 def _variables(frame: table.Frame, options: ReadOptions) -> tuple[table.Frame, table.Frame, str | None]:
     """The variables, the mask of what was set from outside, and why the interventions are refused."""
     targets, refusal = options.interventions, None
+    frame, _ = table.with_gaps(frame, options)
     try:
         frame, intervened = table.drop_columns(frame, options.drop, targets, options.intervention_base)
     except DataError as error:
@@ -163,25 +180,25 @@ def _variables(frame: table.Frame, options: ReadOptions) -> tuple[table.Frame, t
     return frame, intervened, refusal
 
 
-def _refusal_of_column(column: table.Frame, name: str, options: ReadOptions) -> str | None:
+def _refusal_of_column(column: table.Frame, name: str, options: ReadOptions) -> DataError | None:
     num_values = int(column[name].notna().sum())
     if num_values < 2:
-        return (
+        return DataError(
             f"Column {name!r} has {counted(num_values, 'value')} in {counted(len(column), 'row')}. Drop it: "
             f"{option('drop', [name])}."
         )
     return _refusal_of_columns(column, options)
 
 
-def _refusal_of_columns(columns: table.Frame, options: ReadOptions) -> str | None:
+def _refusal_of_columns(columns: table.Frame, options: ReadOptions) -> DataError | None:
     """Why these columns cannot be a table, apart from rows with missing values."""
     alone = replace(options.of_columns(list(columns.columns)), missing="drop")
     return _refusal(lambda: Dataset.from_frame(columns, alone))
 
 
-def _refusal(attempt: Callable[[], Any]) -> str | None:
+def _refusal(attempt: Callable[[], Any]) -> DataError | None:
     try:
         attempt()
     except DataError as error:
-        return str(error)
+        return error
     return None

@@ -12,6 +12,7 @@ import pandas as pd
 from gflowdag.data.columns import Kind, infer_kind, observed_levels, plain_name
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.read_options import ReadOptions, Transform
+from gflowdag.data.spellings import settled
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted, shown, unknown_name
 from gflowdag.runtime.place import option, typed
@@ -75,11 +76,23 @@ def split_interventions(
 
 
 def variables(frame: Frame, options: ReadOptions) -> tuple[Frame, np.ndarray | None]:
-    """The variables of a table, without those to drop, and the mask [n, d] of what was set from outside."""
+    """The variables of a table, without those to drop, and the mask [n, d] of what was set from outside.
+
+    What says "missing" is a gap in them.
+    """
+    frame, _ = with_gaps(frame, options)
     interventions, base = options.interventions, options.intervention_base
     if options.drop:
         frame, interventions = drop_columns(frame, options.drop, interventions, base)
     return split_interventions(named_columns(frame), interventions, base)
+
+
+def with_gaps(frame: Frame, options: ReadOptions) -> tuple[Frame, list[str]]:
+    """The table with gaps for what says "missing", and notes on what that was."""
+    if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique:  # refused elsewhere
+        return frame, []
+    named = frame.set_axis([plain_name(name) for name in frame.columns], axis=1)
+    return settled(named, options.spellings) if named.columns.is_unique else (frame, [])
 
 
 def drop_columns(

@@ -8,7 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from gflowdag.data.reading import read_text
+from gflowdag.data.contents import read_text
 from gflowdag.errors import GFlowDAGError
 
 _BEYOND = 2**63  # the first whole number that 64 bits do not hold

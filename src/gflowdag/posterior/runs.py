@@ -36,7 +36,9 @@ CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior
 # Settings that do not decide the answer; of files their content does, not their names.
 # The first three are in `knowledge`.
 _BY_CONTENT = ("knowledge_file", "max_parents", "exogenous", "truth_file", "recipe_file")
-NOT_ASKED = frozenset(("command", "data", "out", "quiet", "json", "devices", *_BY_CONTENT, "question_sha256"))
+NOT_ASKED = frozenset(
+    ("command", "data", "out", "quiet", "json", "devices", "yes", *_BY_CONTENT, "question_sha256")
+)
 # Settings that version 0.2 did not store, or only as the name of a file; the hash of the table covers most.
 _SINCE_0_3 = {"kinds", "bins", "transform", "score_parameters", "prior_parameters", "truth", "recipe"}
 _MAX_METRICS_BYTES = 256 << 20
