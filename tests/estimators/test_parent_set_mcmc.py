@@ -131,7 +131,7 @@ def test_chains_that_keep_one_graph_are_trusted_if_many_other_starts_come_to_it(
     found = gd.ParentSetMCMC(**options).fit(frame).posterior_
     assert found.diagnosis.verdict == "trusted"
     assert found.diagnosis.effective_samples == 60
-    assert "60 further scattered starts came to it too" in found.diagnosis.explanation
+    assert "60 further scattered starts ended there too" in found.diagnosis.explanation
     assert found.samples[:, [0, 1, 2], [1, 2, 3]].all()
 
     other = np.zeros(60)
@@ -139,4 +139,4 @@ def test_chains_that_keep_one_graph_are_trusted_if_many_other_starts_come_to_it(
     monkeypatch.setattr(sys.modules[Result.__module__], "settled_scores", lambda *_: other)
     found = gd.ParentSetMCMC(**options).fit(frame).posterior_
     assert found.diagnosis.verdict == "not converged"
-    assert "not all of 60 further scattered starts came to it" in found.diagnosis.explanation
+    assert "not all of 60 further scattered starts ended there" in found.diagnosis.explanation

@@ -87,7 +87,9 @@ def _on_transforms(columns: Sequence[Column]) -> list[str]:
     ranked = [column.name for column in columns if column.scores is not None]
     notes = [f"The logarithm was taken of {shown(logged, 12)}."] if logged else []
     return notes + (
-        [f"Ranks (normal scores) in place of the values of {shown(ranked, 12)}."] if ranked else []
+        [f"The values of {shown(ranked, 12)} were replaced by the normal scores of their ranks."]
+        if ranked
+        else []
     )
 
 

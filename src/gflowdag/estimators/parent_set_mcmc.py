@@ -142,8 +142,8 @@ def _explanation(verdict: Verdict, num_chains: int) -> str:
     advice = "." if verdict.trusted else f". Give the chains more time: {go_on}."
     if verdict.is_frozen:
         others = f"{FEWEST_SCATTERED_CHAINS} further scattered starts"
-        found = f"{others} came to it too" if verdict.trusted else f"not all of {others} came to it"
-        return f"{num_chains} chains from scattered starts all keep one score, and {found}{advice}"
+        found = f"{others} ended there too" if verdict.trusted else f"not all of {others} ended there"
+        return f"{num_chains} chains from scattered starts all keep the same score, and {found}{advice}"
     return (
         f"{num_chains} chains from scattered starts: the largest rank-normalised R-hat of any edge or of the "
         f"score is {verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample "
