@@ -19,6 +19,7 @@ _LAZY = {
     "DegenerateGaussian": "gflowdag.score",
     "GeneralizedLinear": "gflowdag.score",
     "LocalScore": "gflowdag.score",
+    "ScoreFile": "gflowdag.score",
     "Posterior": "gflowdag.posterior.posterior",
     "fit": "gflowdag.estimators",
     "PaperRecipe": "gflowdag.estimators",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from gflowdag.score import DegenerateGaussian as DegenerateGaussian
     from gflowdag.score import GeneralizedLinear as GeneralizedLinear
     from gflowdag.score import LocalScore as LocalScore
+    from gflowdag.score import ScoreFile as ScoreFile
 else:  # out of their sight: to them it would make every name, also a misspelt one, a name of this module
     import importlib
 

@@ -156,3 +156,73 @@ def test_a_csv_file_is_read_alike_by_csv_and_pandas(posterior: Posterior) -> Non
     text = export_text(posterior, "csv", 0.0)
     ours = [row["source"] for row in csv.DictReader(io.StringIO(text, newline=""))]
     assert list(pd.read_csv(io.StringIO(text, newline=""), keep_default_na=False)["source"]) == ours
+
+
+# -- one graph, for other programs ---------------------------------------------------------------------------
+
+
+def exported(run: Path, *options: str) -> str:
+    answer = CliRunner().invoke(app, ["export", str(run), *options])
+    assert answer.exit_code == 0, answer.output
+    return answer.stdout
+
+
+@pytest.fixture(scope="module")
+def two_graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Samples: a chain A -> B -> C, whose class has no direction, and a collider A -> C <- B."""
+    graphs = np.zeros((2, 3, 3), dtype=bool)
+    graphs[0, 0, 1] = graphs[0, 1, 2] = graphs[1, 0, 2] = graphs[1, 1, 2] = True
+    path = tmp_path_factory.mktemp("run") / "posterior.npz"
+    Posterior(graphs, ("A", "B", "C"), log_scores=np.array([-1.0, -2.0])).save(path)
+    return path
+
+
+def test_one_graph_goes_out_in_the_words_of_each_program(two_graphs: Path, tmp_path: Path) -> None:
+    assert exported(two_graphs, "--format", "bnlearn") == "[A][B|A][C|B]\n"
+    assert exported(two_graphs, "--format", "bnlearn", "--graph", "1") == "[A][B][C|A:B]\n"
+    assert "1. A --> B" in exported(two_graphs, "--format", "tetrad")
+    assert "1. A --- B" in exported(two_graphs, "--format", "tetrad", "--graph", "cpdag")
+    assert exported(two_graphs, "--graph", "cpdag").splitlines() == [
+        "source,target,directed",
+        "A,B,false",
+        "B,C,false",
+    ]
+    drawn = nx.parse_gml(exported(two_graphs, "--format", "gml", "--graph", "best"))
+    assert set(drawn.edges) == {("A", "B"), ("B", "C")}
+    weighed = nx.parse_gml(exported(two_graphs, "--format", "gml"))
+    assert weighed.edges["B", "C"]["probability"] == 1
+    assert set(nx.parse_graphml(exported(two_graphs, "--format", "graphml", "--graph", "1")).edges) == {
+        ("A", "C"),
+        ("B", "C"),
+    }
+    assert "dir=none" in exported(two_graphs, "--format", "dot", "--graph", "cpdag")
+    assert (
+        json.loads(exported(two_graphs, "--format", "json", "--graph", "best"))["edges"][0]["directed"]
+        is True
+    )
+    exported(two_graphs, "--to", str(tmp_path / "graph.txt"))
+    assert (tmp_path / "graph.txt").read_text().startswith("Graph Nodes:")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--format", "bif", "--graph", "cpdag"), "no undirected edges"),
+        (("--format", "bif"), "with_parameters|effect --table"),
+        (("--graph", "7"), "from 0 to 1"),
+        (("--format", "nc"), "binary"),
+    ],
+)
+def test_what_a_format_cannot_hold_is_refused(
+    two_graphs: Path, options: tuple[str, ...], problem: str
+) -> None:
+    answer = CliRunner().invoke(app, ["export", str(two_graphs), *options])
+    assert re.search(problem, str(answer.exception))
+
+
+def test_all_samples_go_out_as_netcdf(two_graphs: Path, tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("h5netcdf")
+    exported(two_graphs, "--to", str(tmp_path / "samples.nc"))
+    with xarray.open_datatree(tmp_path / "samples.nc") as tree:
+        assert tree["posterior"]["adjacency"].sel(source="A", target="C").values.tolist() == [[0, 1]]

@@ -32,6 +32,7 @@ from gflowdag.cli.options import (
     Quiet,
     RecipeFile,
     ScoreName,
+    ScoresFile,
     Seed,
     Table,
     Truth,
@@ -110,6 +111,7 @@ def fit(
         ),
     ] = "auto",
     score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
+    scores: ScoresFile = None,
     alpha_mu: AlphaMu = None,
     alpha_w: AlphaW = None,
     ess: EquivalentSampleSize = None,
@@ -158,7 +160,7 @@ def fit(
     config = {
         "data": data,
         "method": method,
-        "score": score.value,
+        "score": commands.score_or_file(score.value, scores),
         "alpha_mu": alpha_mu,
         "alpha_w": alpha_w,
         "ess": ess,
@@ -220,6 +222,26 @@ def check(
         inspect.print_description(facts, make_console())
     if facts["problems"]:
         raise DataError(facts["refusal"])
+
+
+@app.command()
+@reads_table
+def scores(
+    data: Table,
+    to: Annotated[Path, typer.Option(help="File to write, in the format .jkl of GOBNILP and others.")],
+    score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
+    reading: ReadOptions | None = None,
+    knowledge: KnowledgeFile = None,
+    parents: Annotated[int, typer.Option(min=0, help="The largest parent sets.")] = 3,
+) -> None:
+    """Write the local scores of a table for other programs: log marginal likelihoods, without a prior.
+
+    What another program wrote is read by fit --scores FILE.
+    """
+    from gflowdag.cli import commands
+
+    number = commands.write_scores(data, to, score.value, reading, knowledge, parents)
+    print(f"{to}: {number:,} parent sets")
 
 
 for about_runs in (

@@ -182,6 +182,28 @@ def _is_named(source: str) -> bool:
     return source in set(list_datasets()["name"]) and not Path(source).exists()
 
 
+def score_or_file(score: str, scores: Path | None) -> str:
+    """What a configuration names as its score: one by name, or a file of local scores."""
+    if scores is None:
+        return score
+    if score != "auto":
+        raise GFlowDAGError(f"--scores {scores} are the scores: leave --score {score} out")
+    if scores.suffix not in (".jkl", ".jaa"):
+        raise GFlowDAGError(f"{scores} must end in .jkl: local scores in the format of GOBNILP")
+    return str(scores)
+
+
+def write_scores(
+    data: str, to: Path, score: str, reading: ReadOptions | None, knowledge: Path | None, parents: int
+) -> int:
+    """Write the local scores of a table; returns their number."""
+    from gflowdag.score import make_score, write_local_scores
+
+    frame, options = read_table(data, reading)
+    coded = Dataset.from_frame(frame, options, knowledge=load_knowledge(knowledge, None))
+    return write_local_scores(make_score(coded, score=score), to, max_parents=parents)
+
+
 def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     """The score that a configuration names, with the hyper-parameters that it sets."""
     from gflowdag.score.registry import SCORES, named_score, parameters_of
@@ -195,6 +217,8 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     score = config["score"]
     if score == "auto":  # the score that has the first of them
         score = next(name for name, its_own in of_score.items() if next(iter(hyper)) in its_own)
+    if score not in of_score:
+        raise GFlowDAGError(f"--{next(iter(hyper)).replace('_', '-')} says nothing about scores of a file")
     if foreign := [name for name in hyper if name not in of_score[score]]:
         option = f"--{foreign[0].replace('_', '-')}"
         raise GFlowDAGError(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from gflowdag.errors import GFlowDAGError
+from gflowdag.posterior.handover import edges as edges_of
+from gflowdag.posterior.handover import tetrad_text
 from gflowdag.posterior.posterior import ROUNDING, Posterior
 from gflowdag.runtime.csv_cells import cell
 from gflowdag.runtime.messages import unknown_name
@@ -55,8 +57,72 @@ def _feature(posterior: Posterior, question: str) -> tuple[str, np.ndarray, np.n
     return "in the Markov blanket of", blankets, posterior.markov_blanket_errors()
 
 
+OF_EDGES = ("csv", "json", "dot", "graphml", "gml")  # formats that can hold a probability of each edge
+OF_PATTERNS = ("csv", "json", "dot", "tetrad")  # formats that can hold undirected edges
+
+
+def graph_text(posterior: Posterior, format: str, graph: str) -> str:
+    """One graph in a format: `"best"`, the `"cpdag"` of its class, or the number of a sample."""
+    if format == "nc":
+        raise GFlowDAGError("nc holds all samples: leave --graph out")
+    if graph == "cpdag":
+        if format not in OF_PATTERNS:
+            raise GFlowDAGError(
+                f"{format} has no undirected edges: export a cpdag as {', '.join(OF_PATTERNS)}, or --graph "
+                "best"
+            )
+        return _pattern_text(posterior, posterior.cpdag().to_numpy(), format)
+    k = _sample(posterior, graph)
+    if format == "bnlearn":
+        return posterior.to_bnlearn(k) + "\n"
+    if format == "bif":
+        return posterior.to_bif(k)
+    if format == "gml":
+        return posterior.to_gml(k)
+    chosen = posterior.map_graph().to_numpy() if k is None else posterior.samples[k]
+    if format == "graphml":
+        import networkx as nx
+
+        drawn: Any = nx.DiGraph()
+        drawn.add_nodes_from(posterior.names)
+        drawn.add_edges_from((posterior.names[i], posterior.names[j]) for i, j in np.argwhere(chosen))
+        return "\n".join(nx.generate_graphml(drawn)) + "\n"
+    return _pattern_text(posterior, chosen, format)
+
+
+def _sample(posterior: Posterior, graph: str) -> int | None:
+    if graph == "best":
+        return None
+    if not graph.isdecimal() or int(graph) >= posterior.num_samples:
+        raise GFlowDAGError(
+            f"--graph takes best, cpdag, or the number of a sample from 0 to {posterior.num_samples - 1}, "
+            f"not {graph!r}"
+        )
+    return int(graph)
+
+
+def _pattern_text(posterior: Posterior, pattern: np.ndarray, format: str) -> str:
+    """A DAG or a CPDAG as `csv`, `json`, `dot` or `tetrad`."""
+    names = posterior.names
+    if format == "tetrad":
+        return tetrad_text(names, pattern)
+    found = [(names[i], names[j], directed) for i, j, directed in edges_of(pattern)]
+    if format == "csv":
+        rows = [("source", "target", "directed")]
+        rows += [(cell(a), cell(b), str(directed).lower()) for a, b, directed in found]
+        return "".join(",".join(row) + "\n" for row in rows)
+    if format == "json":
+        listed = [{"source": a, "target": b, "directed": directed} for a, b, directed in found]
+        return dumps({"names": names, "edges": listed}, indent=2) + "\n"
+    lines = [f"  {_quoted(name)};" for name in names]
+    lines += [
+        f"  {_quoted(a)} -> {_quoted(b)}{'' if directed else ' [dir=none]'};" for a, b, directed in found
+    ]
+    return "digraph graph_of_a_posterior {\n" + "\n".join(lines) + "\n}\n"
+
+
 def export_text(posterior: Posterior, format: str, threshold: float) -> str:
-    """Edge probabilities as `csv`, `graphml`, `dot` or `json`, each with the verdict on the run."""
+    """Edge probabilities in one of the formats `OF_EDGES`, each with the verdict on the run."""
     found = posterior.diagnosis
     graph = posterior.to_networkx()
     graph.remove_edges_from(
@@ -76,6 +142,11 @@ def export_text(posterior: Posterior, format: str, threshold: float) -> str:
 
         graph.graph["verdict"] = found.verdict
         return "\n".join(nx.generate_graphml(graph)) + "\n"
+    if format == "gml":
+        import networkx as nx
+
+        graph.graph["verdict"] = found.verdict
+        return "\n".join(nx.generate_gml(graph)) + "\n"
     lines = [f"  comment={_quoted(f'verdict: {found.verdict}')};"]
     lines += [f"  {_quoted(name)};" for name in posterior.names]
     lines += [

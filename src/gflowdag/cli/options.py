@@ -32,6 +32,9 @@ class ScoreName(StrEnum):
     generalized_linear = "generalized-linear"
 
 
+ScoresFile = Annotated[
+    Path | None, typer.Option(help="Local scores from a .jkl file, in place of a score.", metavar="FILE")
+]
 AlphaMu = Annotated[float | None, typer.Option(help="BGe: strength of the prior mean, in rows (default: 1).")]
 AlphaW = Annotated[
     float | None, typer.Option(help="BGe: degrees of freedom of the Wishart prior (default: variables + 2).")
@@ -53,6 +56,11 @@ class Format(StrEnum):
     graphml = "graphml"
     dot = "dot"
     json = "json"
+    gml = "gml"
+    bnlearn = "bnlearn"
+    tetrad = "tetrad"
+    bif = "bif"
+    nc = "nc"
 
 
 def complete_method(incomplete: str) -> list[str]:

@@ -144,13 +144,36 @@ def export(
     format: Annotated[
         Format | None, typer.Option(help="Default: by the file's ending; csv without one.")
     ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            help="One graph: best, cpdag (its class), or the number of a sample. Default: edge "
+            "probabilities, or best where the format has none.",
+            metavar="GRAPH",
+        ),
+    ] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave out less probable edges.")] = 0.0,
 ) -> None:
-    """Write the edge probabilities as CSV, GraphML, DOT or JSON, with the verdict on the run."""
-    from gflowdag.cli.export import export_text
+    """Write the edge probabilities, one graph, or all samples, for other programs.
+
+    Edge probabilities, with the verdict on the run: csv, json, graphml, dot, gml. One graph: these, bnlearn
+    (its model string), tetrad (Tetrad and causal-learn), bif (with fitted tables). All samples: nc (netCDF
+    of ArviZ, needs xarray and h5netcdf).
+    """
+    from gflowdag.cli.export import OF_EDGES, export_text, graph_text
     from gflowdag.runtime.files import atomic_write
 
-    text = export_text(_load(run), (format or _format_of(to)).value, threshold)
+    chosen, posterior = (format or _format_of(to)).value, _load(run)
+    if chosen == "nc" and graph is None:
+        if to is None:
+            raise GFlowDAGError("nc is a binary format: give a file, --to FILE.nc")
+        _write_netcdf(posterior, to)
+        print(to)
+        return
+    if graph is None and chosen in OF_EDGES:
+        text = export_text(posterior, chosen, threshold)
+    else:
+        text = graph_text(posterior, chosen, graph or "best")
     if to is None:
         print(text, end="")
     else:
@@ -159,9 +182,26 @@ def export(
         print(to)
 
 
+def _write_netcdf(posterior: Posterior, to: Path) -> None:
+    import os
+
+    from gflowdag.errors import MissingExtraError
+
+    tree = posterior.to_datatree()
+    part = to.with_name(f".{to.name}.part")
+    try:
+        tree.to_netcdf(str(part))
+        os.replace(part, to)
+    except (ImportError, ValueError) as error:  # xarray says so where no engine can write groups
+        raise MissingExtraError(f"netCDF needs h5netcdf: pip install h5netcdf ({error})") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def _format_of(to: Path | None) -> Format:
     """The format that a file's ending stands for."""
     ending = "" if to is None else to.suffix.lstrip(".").lower()
+    ending = {"txt": "tetrad"}.get(ending, ending)
     if ending and ending not in Format.__members__:
         known = ", ".join(f".{name}" for name in Format)
         raise GFlowDAGError(f"{to} has no ending that names a format: use one of {known}, or --format")

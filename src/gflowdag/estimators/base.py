@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,10 @@ from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
 from gflowdag.runtime.randomness import generator
 from gflowdag.score import Prior, Score, UnboundScore, make_score
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pgmpy.base import DAG
 
 SHARE_OF_SEARCH = 0.9  # of a budget, for chains or optimisation; the rest is for judging what they found
 SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that a network learns from
@@ -150,6 +154,16 @@ class StructureLearner(BaseEstimator):
         self.n_features_in_ = data.num_variables
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    @property
+    def adjacency_matrix_(self) -> pd.DataFrame:
+        """The best graph, 0/1 [source, target], under the name that pgmpy gives it."""
+        return self.posterior_.map_graph().astype(int)
+
+    @property
+    def causal_graph_(self) -> DAG:
+        """The best graph as pgmpy has it, under its name there."""
+        return self.posterior_.to_pgmpy()
 
     @property
     def structure_prior(self) -> str | Prior:

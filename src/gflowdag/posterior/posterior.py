@@ -14,18 +14,16 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from gflowdag.data.description import TableDescription
-from gflowdag.errors import DataError, MissingExtraError
+from gflowdag.errors import DataError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.features import markov_blanket_features, path_features
 from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.handover import HandOver
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted
 from gflowdag.runtime.randomness import generator
 
 if TYPE_CHECKING:
-    import networkx as nx
-    from pgmpy.base import DAG
-
     from gflowdag.data import Dataset
     from gflowdag.posterior.difference import Difference
     from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
@@ -39,7 +37,7 @@ ROUNDING = 1e-9  # probabilities that differ by less are the same: two direction
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(HandOver):
     """A distribution over directed acyclic graphs, as weighted samples and, where known, exact marginals.
 
     In every matrix rows are sources: entry `[i, j]` is about the edge `i → j`.
@@ -446,34 +444,6 @@ class Posterior:
             log_scores=scores,
             diagnosis=replace(self.diagnosis, independent_samples=independent),
         )
-
-    def to_networkx(self, k: int | None = None) -> nx.DiGraph[str]:
-        """Sample `k` as a networkx graph; without `k`, every possible edge with its `probability`."""
-        import networkx as nx
-
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from(self.names)
-        p = self.edge_probabilities().to_numpy()
-        present = p > 0 if k is None else self.samples[k]
-        for i, j in np.argwhere(present):
-            graph.add_edge(self.names[int(i)], self.names[int(j)], probability=float(p[i, j]))
-        return graph
-
-    def to_pgmpy(self, k: int | None = None) -> DAG:
-        """Sample `k`, or without `k` the best graph (`map_graph`), as a graph of pgmpy.
-
-        Its models take it as it is: `DiscreteBayesianNetwork(post.to_pgmpy()).fit(df)` for discrete data,
-        `LinearGaussianBayesianNetwork` for continuous data.
-        """
-        try:
-            from pgmpy.base import DAG
-        except ImportError as error:
-            raise MissingExtraError("to_pgmpy needs pgmpy: pip install pgmpy") from error
-        graph = DAG()
-        graph.add_nodes_from(self.names)
-        chosen = self.map_graph().to_numpy() if k is None else self.samples[k]
-        graph.add_edges_from([(self.names[int(i)], self.names[int(j)]) for i, j in np.argwhere(chosen)])
-        return graph
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from gflowdag.score.generalized_linear import GeneralizedLinear
 from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import EdgePrior, ErdosRenyiPrior, FairPrior, Prior, UniformPrior, make_prior
 from gflowdag.score.registry import SCORES, make_score, named_score
+from gflowdag.score.score_files import ScoreFile, write_local_scores
 
 __all__ = [
     "SCORES",
@@ -23,10 +24,12 @@ __all__ = [
     "LocalScore",
     "Prior",
     "Score",
+    "ScoreFile",
     "UnboundScore",
     "UniformPrior",
     "make_prior",
     "make_score",
     "named_score",
     "table_memory",
+    "write_local_scores",
 ]

@@ -51,15 +51,27 @@ class GaussianParameters:
         With `Σ ~ IW(R, ν)` on node and parents, `ν = ν' + l + 1`: the residual variance is `R_{j|P} / χ²_ν`,
         and given it the coefficients are normal around `R_PP⁻¹ R_Pj` with covariance `σ² R_PP⁻¹`.
         """
+        root, whitened, residual, freedom = self._regression(node, parents)
+        deviation = np.sqrt(residual / rng.chisquare(freedom, size))
+        noise = rng.normal(size=(size, len(whitened))) * deviation[:, None]
+        return (whitened + noise) @ np.linalg.inv(root), deviation
+
+    def mean_regression(self, node: int, parents: Sequence[int]) -> tuple[NDArray[np.float64], float]:
+        """Posterior means of the coefficients [l] and of the variance of the noise."""
+        root, whitened, residual, freedom = self._regression(node, parents)
+        return whitened @ np.linalg.inv(root), residual / (freedom - 2)
+
+    def _regression(
+        self, node: int, parents: Sequence[int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+        """The root L of `R_PP = L Lᵀ`, `L⁻¹ R_Pj`, `R_{j|P}` and the degrees of freedom."""
         parents = list(parents)
         group = self.group_of_node[node]
         scatter = self.scatter[group]
-        root = np.linalg.cholesky(scatter[np.ix_(parents, parents)])
-        whitened = np.linalg.solve(root, scatter[parents, node])
-        residual = scatter[node, node] - whitened @ whitened
-        deviation = np.sqrt(residual / rng.chisquare(self.degrees[group] + len(parents) + 1, size))
-        noise = rng.normal(size=(size, len(parents))) * deviation[:, None]
-        return (whitened + noise) @ np.linalg.inv(root), deviation
+        root = np.asarray(np.linalg.cholesky(scatter[np.ix_(parents, parents)]), np.float64)
+        whitened = np.asarray(np.linalg.solve(root, scatter[parents, node]), np.float64)
+        residual = float(scatter[node, node] - whitened @ whitened)
+        return root, whitened, residual, float(self.degrees[group]) + len(parents) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,15 +100,8 @@ class DiscreteParameters:
         Of several equivalent sample sizes each draw takes one, by its posterior: in proportion to the
         marginal likelihood of the columns of node and parents.
         """
-        shape = tuple(int(r) for r in self.cardinalities[[*parents, node]])
-        cells = math.prod(shape)
-        if cells > MAX_CELLS:
-            raise TooLargeError(
-                f"A variable with {len(parents)} parents has a table of {cells:,} cells, too many to draw "
-                "from: bound the parents by knowledge (max_parents), or leave the limit on cells of BDeu in."
-            )
-        counts = self._counts(node, parents, shape)
-        likely = softmax([_log_marginal(counts, size_) for size_ in self.ess])
+        counts, likely = self._counts(node, parents)
+        shape, cells = tuple(int(r) for r in self.cardinalities[[*parents, node]]), counts.size
         ess = self.ess[rng.choice(len(self.ess), size, p=likely)]
         tables = np.empty((size, *counts.shape))
         step = max(_AT_ONCE // cells, 1)
@@ -105,12 +110,31 @@ class DiscreteParameters:
             tables[part] = _draw_dirichlet(counts + (ess[part] / cells)[:, None, None], rng)
         return tables.reshape(size, *shape)
 
-    def _counts(self, node: int, parents: Sequence[int], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """How often each level of `node` occurs with each configuration of its parents, [q, r]."""
+    def mean_table(self, node: int, parents: Sequence[int]) -> NDArray[np.float64]:
+        """Posterior means of the same probabilities: float64 [r_1, …, r_l, r_node]."""
+        counts, likely = self._counts(node, parents)
+        mean = np.zeros_like(counts)
+        for ess, weight in zip(self.ess, likely, strict=True):
+            alpha = counts + ess / counts.size
+            mean += weight * alpha / alpha.sum(axis=-1, keepdims=True)
+        return mean.reshape([int(r) for r in self.cardinalities[[*parents, node]]])
+
+    def _counts(self, node: int, parents: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How often each level of `node` occurs with each configuration of its parents, [q, r].
+
+        And how probable each equivalent sample size is, by these counts.
+        """
+        shape = tuple(int(r) for r in self.cardinalities[[*parents, node]])
+        cells = math.prod(shape)
+        if cells > MAX_CELLS:
+            raise TooLargeError(
+                f"A variable with {len(parents)} parents has a table of {cells:,} cells, too many to draw "
+                "from: bound the parents by knowledge (max_parents), or leave the limit on cells of BDeu in."
+            )
         cell = np.ravel_multi_index(tuple(self.codes[[*parents, node]]), shape)
         weights = self.counts[self.group_of_node[node]]
-        found = np.bincount(cell, weights, minlength=math.prod(shape)).astype(np.float64)
-        return found.reshape(-1, shape[-1])
+        found = np.bincount(cell, weights, minlength=cells).astype(np.float64).reshape(-1, shape[-1])
+        return found, softmax([_log_marginal(found, size) for size in self.ess])
 
 
 ParameterPosterior: TypeAlias = GaussianParameters | DiscreteParameters

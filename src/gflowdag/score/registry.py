@@ -19,6 +19,7 @@ from gflowdag.score.degenerate_gaussian import DegenerateGaussian
 from gflowdag.score.generalized_linear import GeneralizedLinear
 from gflowdag.score.local_score import LocalScore, UnboundScore
 from gflowdag.score.priors import Prior, make_prior
+from gflowdag.score.score_files import ENDINGS, ScoreFile
 
 if TYPE_CHECKING:
     from gflowdag.data import Constraints, Dataset, Knowledge
@@ -48,8 +49,9 @@ def make_score(
         score: `"bge"` (continuous), `"bdeu"` (discrete), `"generalized-linear"` (both kinds), `"auto"` for
             the one of them that fits the columns, `"conditional-gaussian"` or `"degenerate-gaussian"` (both
             kinds, on other assumptions), `"bde"` (BDeu with equivalent sample size 1, no limit on cells and
-            the structure prior as it is, as in the literature), or an object with its hyper-parameters:
-            `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of your own.
+            the structure prior as it is, as in the literature), the path of a file of local scores (`.jkl`),
+            or an object with its hyper-parameters: `BGe(alpha_mu=2.0)`, `BDeu(ess=10)`, a `LocalScore` of
+            your own.
         prior: `"fair"`, `"uniform"`, `"erdos-renyi"`, `"edge"`, or a prior object with its parameters.
         knowledge: required and forbidden edges, tiers, limit on the parents.
         **hyper: hyper-parameters of a score that is given by name: those of its class.
@@ -89,6 +91,8 @@ def unbound_score(data: Dataset, score: object, **hyper: Any) -> UnboundScore:
                 f"{score!r} is an object with parameters of its own: give it {', '.join(sorted(hyper))}."
             )
         return score
+    if score.endswith(ENDINGS):
+        return ScoreFile(score)
     if score == "auto":
         score = _fitting_score(data)
     return named_score(score, **hyper)

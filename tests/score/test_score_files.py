@@ -1,0 +1,109 @@
+"""Local scores go through a file and come back the same; files of other programs are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import gflowdag as gd
+from gflowdag.cli.app import app
+from gflowdag.errors import DataError, FileFormatError, ScoreError
+from gflowdag.graph import all_dags
+from gflowdag.score import make_score, write_local_scores
+from gflowdag.score.score_files import read_local_scores
+
+# As GOBNILP writes it: best set first, variables in an order of its own, a blank after an empty set.
+GOBNILP = """3
+Rain 2
+-11.25 1 Sprinkler
+-12.5 0\x20
+Wet 3
+-5.5 2 Sprinkler Rain
+-7.0 1 Rain
+-20.125 0\x20
+Sprinkler 1
+-9.75 0\x20
+"""
+
+
+@pytest.fixture(scope="module")
+def table() -> gd.Dataset:
+    return gd.Dataset.from_frame(gd.simulate.discrete(4, 80, random_state=3).frame)
+
+
+def test_scores_that_were_written_and_read_give_the_same_posterior(table: gd.Dataset, tmp_path: Path) -> None:
+    score = make_score(table, score="bde", prior="uniform")
+    number = write_local_scores(score, tmp_path / "all.jkl")
+    assert number == 4 * 8
+    again = make_score(table, score=str(tmp_path / "all.jkl"), prior="uniform")
+    graphs = all_dags(4)
+    np.testing.assert_array_equal(again.log_score(graphs), score.log_score(graphs))
+    found, expected = (
+        gd.fit(table, method="exact", score=one, prior="uniform", num_samples=10).edge_probabilities()
+        for one in (gd.ScoreFile(tmp_path / "all.jkl"), "bde")
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_file_of_gobnilp_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jkl"
+    path.write_text(GOBNILP)
+    assert read_local_scores(path)["Wet"][frozenset({"Rain", "Sprinkler"})] == -5.5
+    rng = np.random.default_rng(0)
+    frame = gd.Dataset.from_array(
+        rng.integers(2, size=(40, 3)), names=["Sprinkler", "Rain", "Wet"]
+    ).to_frame()
+    post = gd.fit(frame, score=str(path), prior="uniform", method="exact", num_samples=500)
+    # Five graphs can be made of the listed sets: sets of Wet times those of Rain, none with a cycle.
+    weights = np.exp([[-5.5 - 11.25, -7 - 11.25, -20.125 - 11.25], [-5.5 - 12.5, -7 - 12.5, -20.125 - 12.5]])
+    p = post.edge_probabilities()
+    assert p.loc["Sprinkler", "Rain"] == pytest.approx(weights[0].sum() / weights.sum())
+    assert p.loc["Rain", "Wet"] == pytest.approx(weights[:, :2].sum() / weights.sum())
+    assert p.loc["Wet", "Rain"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "number of variables"),
+        ("x\n", "no number"),
+        ("1\nA 1\n", "a score, a number"),
+        ("1\nA 1\nnan 0\n", "finite"),
+        ("1\nA 1\n-1.0 1 B\n", "parent B"),
+        ("1\nA 1\n-1.0 2 A\n", "a score, a number"),
+        ("1\nA 1\n-1.0 1 A\n", "none of them the variable itself"),
+        ("1\nA 1\n-1.0 0\nB 1\n", "goes on"),
+        ("1\nA 0\n", "no parent sets"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.jkl").write_text(text)
+    with pytest.raises(FileFormatError, match=problem):
+        read_local_scores(tmp_path / "bad.jkl")
+
+
+def test_other_variables_are_refused(table: gd.Dataset, tmp_path: Path) -> None:
+    (tmp_path / "other.jkl").write_text(GOBNILP)
+    with pytest.raises(DataError, match="no scores of"):
+        gd.fit(table, score=str(tmp_path / "other.jkl"))
+    with pytest.raises(ScoreError, match="cannot be read"):
+        gd.ScoreFile(tmp_path / "absent.jkl")
+
+
+def test_the_command_line_writes_and_reads_scores(tmp_path: Path) -> None:
+    table, file = tmp_path / "table.csv", tmp_path / "scores.jkl"
+    gd.simulate.discrete(3, 60, random_state=1).frame.to_csv(table, index=False)
+    runner = CliRunner()
+    told = runner.invoke(app, ["scores", str(table), "--to", str(file), "--score", "bde"])
+    assert "12 parent sets" in told.stdout
+    options = ["--prior", "uniform", "--samples", "20", "-q"]
+    for name, which in (("a", ["--scores", str(file)]), ("b", ["--score", "bde"])):
+        made = runner.invoke(app, ["fit", str(table), *which, *options, "--out", str(tmp_path / name)])
+        assert made.exit_code == 0, made.output
+    found, expected = (gd.Posterior.load(tmp_path / name).edge_probabilities() for name in "ab")
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    both = runner.invoke(app, ["fit", str(table), "--scores", str(file), "--score", "bde"])
+    assert "leave --score" in str(both.exception)
