@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
+from typing import Any
+
+from gflowdag.display.report.matrices import unpacked
 
 
 class Page(HTMLParser):
@@ -33,6 +37,11 @@ class Page(HTMLParser):
             self.json += data
         elif self._inside not in ("script", "style"):
             self.text += data
+
+    def matrix(self, title: str) -> Any:
+        """One of the matrices of the page [d, d], or None where it is not known."""
+        text = json.loads(self.json)["matrices"][title]
+        return None if text is None else unpacked(text)
 
 
 def read(path) -> Page:

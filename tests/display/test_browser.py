@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import time
 import xml.etree.ElementTree as ElementTree
@@ -76,6 +77,14 @@ def network_requests(browser, page: str) -> list[str]:
     return [url for url in own if not url.startswith(("file:", "data:", "blob:"))]
 
 
+def wait_until_ready(browser) -> None:
+    """Until the numbers are unpacked and drawn; a page that cannot draw says why in its console."""
+    deadline = time.monotonic() + 60
+    while not browser.execute_script("return document.documentElement.dataset.ready"):
+        assert time.monotonic() < deadline, browser.get_log("browser")
+        time.sleep(0.02)
+
+
 @pytest.fixture
 def open_report(browser, tmp_path):
     """Open the report of a posterior; after the test nothing may have been logged or requested."""
@@ -85,6 +94,7 @@ def open_report(browser, tmp_path):
         browser.get_log("performance")
         posterior.report(tmp_path / "report.html", **context)
         browser.get(page)
+        wait_until_ready(browser)
         return browser
 
     yield open_
@@ -274,13 +284,12 @@ def test_files_are_made_in_the_browser(open_report, chain):
 
 
 def outside_the_frame(browser, graph: str) -> list[str]:
-    """The lines of drawings that leave their frame, by half of their width at least."""
+    """The lines of drawings that leave what is shown, by half of their width at least."""
     script = """return [...document.querySelectorAll(arguments[0])].flatMap((picture) => {
-      const { x, y, width, height } = picture.viewBox.baseVal;
-      return [...picture.querySelectorAll("path")].filter((path) => {
-        const box = path.getBBox(), half = parseFloat(getComputedStyle(path).strokeWidth) / 2;
-        return box.x - half < x || box.y - half < y ||
-          box.x + box.width + half > x + width || box.y + box.height + half > y + height;
+      const { left, top, right, bottom } = picture.getBoundingClientRect();
+      return [...picture.querySelectorAll("path.line, path.head")].filter((path) => {
+        const box = path.getBoundingClientRect();
+        return box.left < left || box.top < top || box.right > right || box.bottom > bottom;
       }).map((path) => path.getAttribute("d"));
     })"""
     return browser.execute_script(script, graph)
@@ -292,10 +301,14 @@ def test_no_edge_leaves_the_drawing(open_report, threshold):
     browser = open_report(Posterior(np.stack([*[every] * 9, every.T]), [f"X{i}" for i in range(9)]))
     set_threshold(browser, threshold)
     assert len(drawn_edges(browser)) == (36 if threshold == 0.5 else 72)
-    assert outside_the_frame(browser, "#drawing svg") == []
+    assert outside_the_frame(browser, "#graph-picture") == []
     assert outside_the_frame(browser, "#class-cards svg") == []
-    shown = browser.find_element("id", "graph-picture").get_dom_attribute("viewBox")
-    assert ElementTree.parse(downloaded(browser, "svg", "graph.svg")).getroot().attrib["viewBox"] == shown
+    names = ElementTree.parse(downloaded(browser, "svg", "graph.svg")).getroot()
+    left, top, width, height = (float(value) for value in names.attrib["viewBox"].split())
+    for path in names.iter("{http://www.w3.org/2000/svg}path"):
+        points = np.array(re.findall(r"-?[\d.]+", path.attrib["d"]), dtype=float).reshape(-1, 2)
+        assert (points >= [left, top]).all()
+        assert (points <= [left + width, top + height]).all()
 
 
 def test_a_single_variable_has_whole_numbers_of_edges_and_none_with_a_direction(open_report):

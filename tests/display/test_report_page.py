@@ -67,14 +67,14 @@ def test_the_same_posterior_gives_the_same_bytes(tmp_path):
 
 def test_the_embedded_numbers_are_those_of_the_posterior(tmp_path):
     posterior = noisy_posterior(6, 100, log_weights=np.random.default_rng(1).normal(size=100))
-    content = json.loads(read(posterior.report(tmp_path / "report.html")).json)
+    page = read(posterior.report(tmp_path / "report.html"))
+    content = json.loads(page.json)
     # Six significant digits are written.
-    assert np.allclose(content["graph"]["edges"], posterior.edge_probabilities(), rtol=1e-5)
-    assert np.allclose(
-        content["graph"]["unweighted"], posterior.edge_probabilities(weighted=False), rtol=1e-5
-    )
-    assert np.allclose(content["graph"]["blankets"], posterior.markov_blanket_probabilities(), rtol=1e-3)
-    assert len(content["pairs"]) == 15
+    assert np.allclose(page.matrix("edges"), posterior.edge_probabilities(), rtol=1e-6)
+    assert np.allclose(page.matrix("unweighted"), posterior.edge_probabilities(weighted=False), rtol=1e-6)
+    assert np.allclose(page.matrix("blankets"), posterior.markov_blanket_probabilities(), rtol=1e-3)
+    assert np.allclose(page.matrix("paths"), posterior.path_probabilities(), rtol=1e-3)
+    assert np.allclose(page.matrix("errors"), posterior.edge_errors(), rtol=1e-3)
     assert content["distributions"]["edges"]["mean"] == pytest.approx(
         metrics.expected_edges(posterior), rel=1e-5
     )
@@ -92,9 +92,8 @@ def test_log_scores_that_hardly_differ_are_no_histogram(spread, tmp_path):
 def test_chains_that_did_not_mix_have_no_errors(tmp_path):
     for verdict, known in (("not converged", False), ("trusted", True)):
         posterior = noisy_posterior(4, 50, diagnosis=Diagnostics(verdict, "So it is."))
-        content = json.loads(read(posterior.report(tmp_path / "report.html")).json)
-        assert (content["graph"]["errors"][0][1] is not None) == known
-        assert all((row[5] is not None) == known for row in content["pairs"])
+        page = read(posterior.report(tmp_path / "report.html"))
+        assert all((page.matrix(f) is not None) == known for f in ("errors", "pathErrors", "blanketErrors"))
 
 
 def test_panels_without_content_are_absent(tmp_path):

@@ -1,7 +1,7 @@
 """Layered drawing of a directed graph (Sugiyama et al., 1981): causes above effects, few crossings.
 
 Longest-path layers of bounded width, orders by weighted barycentres, coordinates by least squares. The same
-graph always gets the same drawing. The report and `gflowdag.display.plots` both use it.
+graph always gets the same drawing. `block_layout` makes larger drawings of several of these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from scipy.optimize import isotonic_regression
 from gflowdag.graph.order import topological_order
 
 _SWEEPS = 16
-_BEND_WIDTH = 0.3  # of the mean width of a node
+_SHAPES = (0.6, 0.8, 1.0, 1.25, 1.5)  # nodes in a layer that are tried, in roots of their number
+_BEND_WIDTH = 0.15  # of the mean width of a node
 _STRAIGHTNESS = 4.0  # how much more a bend resists than a node: long edges should run straight
 
 
@@ -26,6 +27,14 @@ class Layout(NamedTuple):
 
     positions: NDArray[np.float64]  # [d, 2]: x in the unit of the widths, y the layer, counted downwards
     bends: dict[tuple[int, int], NDArray[np.float64]]  # [k, 2] points of the edges that cross k layers
+
+    def extent(self, width: ArrayLike) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of what is drawn; `width` are the widths of the nodes, [d]."""
+        half = np.asarray(width, dtype=np.float64) / 2
+        x, y = self.positions.T
+        bends = np.concatenate([np.empty((0, 2)), *self.bends.values()])[:, 0]
+        left, right = np.append(x - half, bends), np.append(x + half, bends)
+        return float(left.min()), float(y.min()), float(right.max()), float(y.max())
 
 
 class _Layered(NamedTuple):
@@ -36,7 +45,11 @@ class _Layered(NamedTuple):
 
 
 def layered_layout(
-    graph: ArrayLike, *, widths: Sequence[float] | None = None, weights: ArrayLike | None = None
+    graph: ArrayLike,
+    *,
+    widths: Sequence[float] | None = None,
+    weights: ArrayLike | None = None,
+    most_in_a_layer: int | None = None,
 ) -> Layout:
     """Lay out a DAG from top to bottom; nodes without edges go to rows of their own below.
 
@@ -44,13 +57,14 @@ def layered_layout(
         graph: bool [d, d], acyclic, rows are sources.
         widths: room that each node takes, [d]; one by default.
         weights: importance of each edge [d, d], such as its probability; one by default.
+        most_in_a_layer: the most nodes side by side; by default 1.5 times the root of their number.
     """
     graph = np.asarray(graph, dtype=bool)
     d = len(graph)
     width = np.ones(d) if widths is None else np.asarray(widths, dtype=np.float64)
     weight = np.ones((d, d)) if weights is None else np.asarray(weights, dtype=np.float64)
     connected = np.any(graph | graph.T, axis=1)
-    limit = max(5, int(np.ceil(1.5 * np.sqrt(d))))
+    limit = most_in_a_layer or max(5, int(np.ceil(1.5 * np.sqrt(d))))
 
     layer = _assign_layers(graph, connected, limit)
     layered, bends, widths_all = _split_long_edges(graph, layer, width, weight)
@@ -58,12 +72,39 @@ def layered_layout(
     x = _coordinates(layered, widths_all, num_nodes=d)
     positions = np.zeros((d, 2))
     positions[connected, 0], positions[connected, 1] = x[:d][connected], layer[connected]
-    _place_in_rows(positions, np.flatnonzero(~connected), width, layer.max(initial=-1) + 1)
+    place_in_rows(positions, np.flatnonzero(~connected), width, layer.max(initial=-1) + 1)
     routes = {
         edge: np.array([(x[vertex], layer[edge[0]] + step) for step, vertex in enumerate(vertices, start=1)])
         for edge, vertices in bends.items()
     }
     return Layout(positions, routes)
+
+
+def fitted_layout(
+    graph: ArrayLike, *, widths: ArrayLike, weights: ArrayLike, layer_height: float, box: tuple[float, float]
+) -> Layout:
+    """The layered layout whose picture fills a box best: of several widths of the layers, the largest scale.
+
+    Args:
+        graph: bool [d, d], acyclic.
+        widths: room that each node takes, [d].
+        weights: importance of each edge, [d, d].
+        layer_height: distance of two layers in the unit of the widths.
+        box: its width and height, in the unit of the widths. Where several pictures fit into it in their
+            natural size, it is the widest, which has the shortest edges.
+    """
+    width, d = np.asarray(widths, dtype=np.float64), len(np.asarray(graph))
+    limits = sorted({max(2, round(factor * np.sqrt(d))) for factor in _SHAPES}, reverse=True)
+    found = [
+        layered_layout(graph, widths=width.tolist(), weights=weights, most_in_a_layer=limit)
+        for limit in limits
+    ]
+
+    def scale(layout: Layout) -> float:
+        left, top, right, bottom = layout.extent(width)
+        return min(1.0, box[0] / (right - left), box[1] / ((bottom - top + 1) * layer_height))
+
+    return max(found, key=scale)
 
 
 def _assign_layers(graph: NDArray[np.bool_], connected: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
@@ -209,8 +250,8 @@ def _coordinates(layered: _Layered, width: NDArray[np.float64], num_nodes: int) 
     return x
 
 
-def _place_in_rows(
-    positions: NDArray[np.float64], nodes: NDArray[np.int64], width: NDArray[np.float64], first_layer: int
+def place_in_rows(
+    positions: NDArray[np.float64], nodes: NDArray[np.int64], width: NDArray[np.float64], first_layer: float
 ) -> None:
     """Put nodes side by side below the drawing, in rows about as wide as it; changes `positions`."""
     placed = np.setdiff1d(np.arange(len(width)), nodes)

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from gflowdag.display.block_layout import BlockLayout, graph_layout
 from gflowdag.display.curves import roc_points
-from gflowdag.display.layout import layered_layout
+from gflowdag.display.truncate import num_columns, truncated_names
 from gflowdag.errors import DataError
 from gflowdag.posterior import metrics
 from gflowdag.posterior.posterior import Posterior
@@ -28,19 +29,38 @@ _FEATURES = {
     "path": Posterior.path_probabilities,
     "markov blanket": Posterior.markov_blanket_probabilities,
 }
+# What a drawing takes in natural size.
+_CHARACTER = 0.28  # in units of the layout
+_UNIT, _LAYER = 0.3, 0.52  # inches
+_MAX_LABEL = 18  # columns
+_FONT_SIZE, _LEAST_FONT_SIZE = 10.0, 3.0
+_LARGEST = 24.0  # side of a figure
+_TICK_SPACING = 6.5  # least distance of two names along an axis
 _OPEN_SHARE = 0.25  # the rarer direction has at least this share: drawn with a hollow head
 
 
 def heat_map(posterior: Posterior, *, ax: Axes | None = None, colour_bar: bool = True) -> Axes:
-    """Edge probabilities, sources down and targets across, likely causes first."""
-    ax = _axes(ax)
+    """Edge probabilities, sources down and targets across, likely causes first.
+
+    Beyond 40 variables those of a block that hangs together stand side by side. Names that would overlap are
+    left out.
+    """
     p = posterior.edge_probabilities().to_numpy()
-    positions = layered_layout(posterior.consensus_graph(0.2).to_numpy(), weights=p).positions
-    order = np.lexsort((positions[:, 0], positions[:, 1]))
-    names = [str(posterior.names[i]) for i in order]
+    size = float(np.clip(0.14 * len(p), 4.8, _LARGEST))
+    ax = _axes(ax, (1.33 * size, size))
+    layout, blocks = _layout(posterior, [1.0] * len(p))
+    block_of = np.zeros(len(p))
+    for place, block in enumerate(blocks):
+        block_of[block.members] = place
+    order = np.lexsort((layout.positions[:, 0], layout.positions[:, 1], block_of))
     image = ax.imshow(p[np.ix_(order, order)], vmin=0, vmax=1, cmap="Blues")
-    ax.set_xticks(range(len(names)), names, rotation=90)
-    ax.set_yticks(range(len(names)), names)
+    width, height = _inches(ax)
+    points = 72 * min(width, height) / len(p)
+    shown = range(0, len(p), max(1, int(np.ceil(_TICK_SPACING / points))))
+    names = [str(posterior.names[order[k]]) for k in shown]
+    size = float(np.clip(0.85 * points * shown.step, 5.0, _FONT_SIZE))
+    ax.set_xticks(shown, names, rotation=90, fontsize=size)
+    ax.set_yticks(shown, names, fontsize=size)
     for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):
         tick.set_parse_math(False)
     ax.set(xlabel="target", ylabel="source")
@@ -55,7 +75,8 @@ def graph(
     """The edges above `threshold`, causes above effects.
 
     The thicker, the more probable; a hollow head marks an edge whose direction is open (the reverse has a
-    quarter of the probability or more).
+    quarter of the probability or more). Beyond 40 variables those of a block that hangs together are drawn
+    together. A figure of its own is as large as the names need; in a given `ax` they become smaller.
 
     Args:
         posterior: what to draw.
@@ -65,27 +86,73 @@ def graph(
     """
     from matplotlib.patches import BoxStyle
 
-    ax = _axes(ax)
     p = posterior.edge_probabilities().to_numpy()
-    widths = [max(1.0, 0.28 * len(name) + 0.5) for name in posterior.names]
-    layout = layered_layout(posterior.consensus_graph(0.2).to_numpy(), widths=widths, weights=p)
+    labels = truncated_names(posterior.names, _MAX_LABEL)
+    widths = [max(1.0, _CHARACTER * num_columns(label) + 0.8) for label in labels]
+    layout, blocks = _layout(posterior, widths)
+    left, top, right, bottom = layout.extent(widths)
+    natural = ((right - left + 1) * _UNIT, (bottom - top + 1.2) * _LAYER)
+    shrunk = min(1.0, _LARGEST / max(natural))
+    ax = _axes(ax, (max(6.4, natural[0] * shrunk), max(4.8, natural[1] * shrunk)))
+    ax.set(xlim=(left - 0.5, right + 0.5), ylim=(-bottom - 0.6, -top + 0.6))
+    ax.set_axis_off()
+    scale = min(1.0, *(has / needs for has, needs in zip(_inches(ax), natural, strict=True)))
+    for block in blocks:
+        _draw_block(ax, block.box)
     true = None if truth is None else align(truth, posterior.names)
     shown = p > threshold
     for i, j in np.argwhere(shown):
         forward, reverse = float(p[i, j]), float(p[j, i])
         hollow = reverse >= _OPEN_SHARE * (forward + reverse)
         colour = _BLUE if true is None else _GREEN if true[i, j] else _ORANGE if true[j, i] else _RED
-        _draw_edge(ax, layout, i, j, colour, 0.6 + 2 * forward, hollow, both=bool(shown[j, i]))
+        _draw_edge(ax, layout, i, j, colour, scale * (0.6 + 2 * forward), hollow, both=bool(shown[j, i]))
     if true is not None:
         for i, j in np.argwhere(true & ~shown & ~shown.T):
-            _draw_edge(ax, layout, i, j, _GREY, 1.0, False, both=False, dashed=True)
+            _draw_edge(ax, layout, i, j, _GREY, scale, False, both=False, dashed=True)
     box = {"boxstyle": BoxStyle("round", pad=0.35), "facecolor": "#eef3f7", "edgecolor": "#9fb0bf"}
-    for name, (x, y) in zip(posterior.names, layout.positions, strict=True):
-        ax.text(x, -y, name, ha="center", va="center", bbox=box, zorder=3, parse_math=False)
-    x, y = layout.positions.T
-    ax.set(xlim=(min(x - 1), max(x + 1)), ylim=(-max(y) - 0.6, -min(y) + 0.6))
-    ax.set_axis_off()
+    style = {"fontsize": max(scale * _FONT_SIZE, _LEAST_FONT_SIZE), "linespacing": 1.0, "parse_math": False}
+    for label, (x, y) in zip(labels, layout.positions, strict=True):
+        ax.text(x, -y, label, ha="center", va="center", bbox={**box, "linewidth": scale}, zorder=3, **style)
     return ax
+
+
+def _layout(posterior: Posterior, widths: Sequence[float]) -> BlockLayout:
+    """Places of the variables; of many, in a drawing about as high as wide."""
+    return graph_layout(
+        posterior.consensus_graph(0.2).to_numpy(),
+        widths=widths,
+        weights=posterior.edge_probabilities().to_numpy(),
+        layer_height=_LAYER / _UNIT,
+        box=(20.0, 15.0),
+        gap=0.8,
+    )
+
+
+def _draw_block(ax: Axes, box: Any) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    left, top, right, bottom = box
+    ax.add_patch(
+        FancyBboxPatch(
+            (left, -bottom),
+            right - left,
+            bottom - top,
+            boxstyle="round,pad=0,rounding_size=0.3",
+            facecolor="#f6f7f8",
+            edgecolor="#d9dedf",
+            linewidth=0.6,
+            zorder=1,
+        )
+    )
+
+
+def _inches(ax: Axes) -> tuple[float, float]:
+    """Width and height of the axes."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    place = ax.get_position()
+    width, height = figure.get_size_inches()
+    return float(place.width * width), float(place.height * height)
 
 
 def _draw_edge(
@@ -123,7 +190,7 @@ def _draw_edge(
         FancyArrowPatch(
             path=Path(vertices, codes),
             arrowstyle="-|>",
-            mutation_scale=13,
+            mutation_scale=5 + 8 * min(width, 1.0),
             linewidth=width,
             linestyle="--" if dashed else "-",
             edgecolor=colour,
@@ -279,10 +346,10 @@ def _by_name(posteriors: Posterior | Mapping[str, Any]) -> Mapping[str, Any]:
     return {posteriors.method: posteriors} if isinstance(posteriors, Posterior) else posteriors
 
 
-def _axes(ax: Axes | None) -> Axes:
-    """`ax`, or the only Axes of a new figure."""
+def _axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """`ax`, or the only Axes of a new figure of this size in inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="constrained")[1]
+    return plt.subplots(layout="constrained", figsize=size)[1]

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.graph.closure import transitive_closure
 
+_CHUNK = 2**22  # entries of adjacency matrices that are multiplied at a time
+
 
 def path_features(adjacency: ArrayLike) -> NDArray[np.bool_]:
     """Whether a directed path leads from `i` to `j`: bool [..., d, d], diagonal unset for a DAG."""
@@ -24,7 +26,10 @@ def markov_blanket_features(adjacency: ArrayLike) -> NDArray[np.bool_]:
     """
     adjacency = np.asarray(adjacency, dtype=bool)
     d = adjacency.shape[-1]
-    blanket = adjacency | np.swapaxes(adjacency, -1, -2)
-    for child in range(d):
-        blanket |= adjacency[..., :, child, None] & adjacency[..., None, :, child]
-    return blanket & ~np.eye(d, dtype=bool)
+    graphs = adjacency.reshape(-1, d, d)
+    blanket = graphs | np.swapaxes(graphs, -1, -2)
+    step = max(1, _CHUNK // max(d * d, 1))
+    for first in range(0, len(graphs), step):
+        children = graphs[first : first + step].astype(np.float32)  # exact: counts far below 2^24
+        blanket[first : first + step] |= children @ np.swapaxes(children, -1, -2) > 0
+    return blanket.reshape(adjacency.shape) & ~np.eye(d, dtype=bool)

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gflowdag.display.block_layout import MAX_LAYERED, graph_layout
 from gflowdag.display.curves import precision_recall_points, roc_points
 from gflowdag.display.digest import is_vouched_for
-from gflowdag.display.layout import layered_layout
 from gflowdag.display.orientation import OrientingEvidence
+from gflowdag.display.report.matrices import packed
 from gflowdag.display.truncate import num_columns, truncated_names
 from gflowdag.graph.equivalence import class_keys, class_size, cpdag
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import Truth, align
 
 LAYOUT_THRESHOLD = 0.2  # edges at least this probable shape the drawing
-MAX_LABEL = 18  # columns of text in a node
+MAX_LABEL, MAX_SHORT_LABEL = 18, 14  # columns of text in a node; fewer where there are many nodes
 _COLUMN_WIDTH, _NODE_PADDING, _NODE_GAP = 7.6, 22.0, 22.0  # pixels
-_LAYER_HEIGHT = 84.0
+_LAYER_HEIGHT, _BLOCK_LAYER_HEIGHT = 84.0, 58.0
+_BOX, _WIDE_BOX = (830.0, 720.0), (1150.0, 760.0)  # where the drawing is shown on a large screen
+_DIGITS, _FEWER_DIGITS, _LARGEST_FINE = 6, 4, 150  # of probabilities, up to so many variables and beyond
+_AFFORDABLE, _LEAST_GRAPHS = 4e9, 200  # graphs times cubed variables, for paths and Markov blankets
 _MAX_CLASSES, _LARGE = 6, 24  # half as many drawings beyond so many variables
 _FEW_DRAWS = 20  # of a class: fewer often point the same way by chance
 _MAX_TRACE_POINTS = 400
@@ -37,13 +41,19 @@ def numbers(values: ArrayLike, digits: int = 6) -> Any:
 
 
 def graph_content(posterior: Posterior) -> dict[str, Any]:
-    """Names, positions, and the probabilities [source][target] of edges, paths and Markov blankets."""
-    labels = truncated_names(posterior.names, MAX_LABEL)
+    """Names, and the drawing: places of the variables, bends of the edges, blocks."""
+    many = posterior.num_variables > MAX_LAYERED
+    labels = truncated_names(posterior.names, MAX_SHORT_LABEL if many else MAX_LABEL)
     widths = np.array([max(_COLUMN_WIDTH * num_columns(text), 14.0) for text in labels]) + _NODE_PADDING
-    p = posterior.edge_probabilities().to_numpy()
-    consensus = posterior.consensus_graph(LAYOUT_THRESHOLD).to_numpy()
-    layout = layered_layout(consensus, widths=(widths + _NODE_GAP).tolist(), weights=p)
-    scale = np.array([1.0, _LAYER_HEIGHT])
+    height = _BLOCK_LAYER_HEIGHT if many else _LAYER_HEIGHT
+    layout, blocks = graph_layout(
+        posterior.consensus_graph(LAYOUT_THRESHOLD).to_numpy(),
+        widths=widths + (_NODE_GAP / 2 if many else _NODE_GAP),
+        weights=posterior.edge_probabilities().to_numpy(),
+        layer_height=height,
+        box=_WIDE_BOX if many else _BOX,
+    )
+    scale = np.array([1.0, height])
     return {
         "names": list(posterior.names),
         "labels": labels,
@@ -53,21 +63,59 @@ def graph_content(posterior: Posterior) -> dict[str, Any]:
             {"source": i, "target": j, "points": numbers(points * scale, 5)}
             for (i, j), points in sorted(layout.bends.items())
         ],
-        "edges": numbers(p),
+        "blocks": [
+            {
+                "members": block.members.tolist(),
+                "box": numbers(block.box * np.tile(scale, 2), 5),
+                "connected": block.connected,
+            }
+            for block in blocks
+        ],
+        "digits": _digits(posterior),
         "exact": posterior.diagnosis.verdict == "exact",
         "vouched": is_vouched_for(posterior),
-        "errors": _errors(posterior.edge_errors(), posterior, 3),
-        "paths": numbers(posterior.path_probabilities().to_numpy(), 4),
-        "pathErrors": _errors(posterior.path_errors(), posterior, 2),
-        "blankets": numbers(posterior.markov_blanket_probabilities().to_numpy(), 4),
-        "blanketErrors": _errors(posterior.markov_blanket_errors(), posterior, 2),
-        "unweighted": numbers(_unweighted(posterior)) if _has_two_estimates(posterior) else None,
     }
 
 
-def _errors(errors: NDArray[np.float64], posterior: Posterior, digits: int) -> Any:
-    """Monte-Carlo errors; nulls for chains that did not mix, whose errors say nothing."""
-    return numbers(errors if posterior.diagnosis.has_errors else np.full_like(errors, np.nan), digits)
+def matrices_content(posterior: Posterior, others: Mapping[str, Posterior]) -> dict[str, str | None]:
+    """Probabilities [source, target] of edges, paths and Markov blankets and their errors, packed.
+
+    Those of chains that did not mix have no errors that say anything: None. The edges of other methods are
+    under the names that `methods_content` gives.
+    """
+    features = with_fewer_graphs(posterior)
+    has_errors = posterior.diagnosis.has_errors
+    fine = _digits(posterior)
+    paths, blankets = features.path_probabilities(), features.markov_blanket_probabilities()
+    return {
+        "edges": packed(posterior.edge_probabilities(), fine),
+        "errors": packed(posterior.edge_errors(), 3) if has_errors else None,
+        "paths": packed(paths, 3),
+        "pathErrors": packed(features.path_errors(), 2) if has_errors else None,
+        "blankets": packed(blankets, 3),
+        "blanketErrors": packed(features.markov_blanket_errors(), 2) if has_errors else None,
+        "unweighted": packed(_unweighted(posterior), fine) if _has_two_estimates(posterior) else None,
+    } | {
+        _matrix_of(place): packed(other.edge_probabilities().loc[names, names], fine)
+        for names in [list(posterior.names)]
+        for place, other in enumerate(others.values())
+    }
+
+
+def _digits(posterior: Posterior) -> int:
+    return _DIGITS if posterior.num_variables <= _LARGEST_FINE else _FEWER_DIGITS
+
+
+def with_fewer_graphs(posterior: Posterior) -> Posterior:
+    """The posterior, or of very many variables as many of its graphs as paths are quickly found in."""
+    affordable = max(_LEAST_GRAPHS, int(_AFFORDABLE / posterior.num_variables**3))
+    if posterior.num_samples <= affordable:
+        return posterior
+    return posterior.resample(affordable, random_state=0)
+
+
+def _matrix_of(place: int) -> str:
+    return f"method{place}"
 
 
 def _has_two_estimates(posterior: Posterior) -> bool:
@@ -80,21 +128,10 @@ def _unweighted(posterior: Posterior) -> NDArray[np.float64]:
     return raw if raw is not None else posterior.edge_probabilities(weighted=False).to_numpy()
 
 
-def pairs_content(posterior: Posterior) -> list[list[Any]]:
-    """Rows of `Posterior.edge_table` as [source, target, →, ←, none, error, assumed], variables by index."""
-    index = {name: i for i, name in enumerate(posterior.names)}
-    columns = ["probability", "reverse", "absent"]
-    has_errors = posterior.diagnosis.has_errors
-    return [
-        [
-            index[row["source"]],
-            index[row["target"]],
-            *numbers([row[column] for column in columns]),
-            numbers(row["error"]) if has_errors else None,
-            bool(row["assumed"]),
-        ]
-        for row in posterior.edge_table().to_dict(orient="records")
-    ]
+def assumed_content(posterior: Posterior) -> list[list[int]]:
+    """The pairs, by index, whose direction the score took for granted."""
+    assumed = posterior.diagnosis.assumed_directions
+    return [] if assumed is None else np.argwhere(np.triu(assumed | assumed.T)).tolist()
 
 
 def classes_content(posterior: Posterior, orienting: OrientingEvidence) -> dict[str, Any]:
@@ -229,10 +266,6 @@ def truth_content(posteriors: Mapping[str, Posterior], truth: Truth | None) -> d
     }
 
 
-def methods_content(posterior: Posterior, others: Mapping[str, Posterior]) -> list[dict[str, Any]]:
-    """Edge probabilities of the other methods in the order of the variables of `posterior`."""
-    names = list(posterior.names)
-    return [
-        {"name": name, "edges": numbers(other.edge_probabilities().loc[names, names].to_numpy())}
-        for name, other in others.items()
-    ]
+def methods_content(others: Mapping[str, Posterior]) -> list[dict[str, Any]]:
+    """The other methods, and which of the matrices are theirs."""
+    return [{"name": name, "matrix": _matrix_of(place)} for place, name in enumerate(others)]

@@ -24,7 +24,20 @@ if TYPE_CHECKING:
     from gflowdag.data import Dataset
     from gflowdag.posterior.posterior import Posterior
 
-_SCRIPTS = ("dom.js", "charts.js", "drawing.js", "graph.js", "pairs.js", "panels.js", "downloads.js")
+_SCRIPTS = (
+    "dom.js",
+    "charts.js",
+    "viewport.js",
+    "drawing.js",
+    "edges.js",
+    "graph.js",
+    "explore.js",
+    "detail.js",
+    "pairs.js",
+    "heat.js",
+    "panels.js",
+    "downloads.js",
+)
 
 
 def write_report(
@@ -88,12 +101,13 @@ def render(
     drawn = {
         "method": posterior.method,
         "graph": content.graph_content(posterior),
-        "pairs": content.pairs_content(posterior),
+        "matrices": content.matrices_content(posterior, others),
+        "assumed": content.assumed_content(posterior),
         "classes": content.classes_content(posterior, orienting),
         "distributions": content.distributions_content(posterior),
         "traces": content.traces_content(posterior, history),
         "truth": content.truth_content({posterior.method: posterior, **others}, truth),
-        "methods": content.methods_content(posterior, others),
+        "methods": content.methods_content(others),
     }
     return _template().render(
         posterior=posterior,

@@ -1,7 +1,8 @@
 // Files made in the browser, then the first drawing of everything.
 
-const PICTURE_STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline"];
+const PICTURE_STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor", "dominant-baseline", "paint-order"];
 
+const { digits } = report.graph; // significant ones of a probability
 const asText = (text) => (/^'*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/.test(text) ? `'${text}` : text); // no formula
 const csvCell = (text) => (/[",\r\n]/.test(text) ? `"${asText(text).replaceAll('"', '""')}"` : asText(text));
 const xmlText = (text) => text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")
@@ -9,14 +10,16 @@ const xmlText = (text) => text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{100
 const dotText = (text) => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n").replaceAll("\r", "\\r")}"`;
 
 function csvFile() {
-  const byProbability = [...everyEdge].sort(([a, b], [c, d]) => probability[c][d] - probability[a][b]);
-  const lines = byProbability.map(([i, j]) => [csvCell(names[i]), csvCell(names[j]), probability[i][j], report.graph.errors[i][j]].join(","));
+  const every = names.flatMap((_, i) => names.map((_, j) => [i, j])).filter(([i, j]) => i !== j);
+  every.sort(([a, b], [c, d]) => probability[c][d] - probability[a][b]);
+  const number = (value, digits) => (value === null ? "" : Number(value.toPrecision(digits)));
+  const lines = every.map(([i, j]) => [csvCell(names[i]), csvCell(names[j]), number(probability[i][j], digits), number(errorOf(i, j), 3)].join(","));
   return ["source,target,probability,error", ...lines, ""].join("\n");
 }
 
 function graphmlFile() {
   const nodes = names.map((text, i) => `    <node id="n${i}"><data key="name">${xmlText(text)}</data></node>`);
-  const edges = edgesAbove(state.threshold).map(([i, j]) => `    <edge source="n${i}" target="n${j}"><data key="probability">${probability[i][j]}</data></edge>`);
+  const edges = edgesAbove(state.threshold).map(([i, j]) => `    <edge source="n${i}" target="n${j}"><data key="probability">${Number(probability[i][j].toPrecision(digits))}</data></edge>`);
   return `<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="name" for="node" attr.name="name" attr.type="string"/>
@@ -37,21 +40,28 @@ function dotFile() {
   return `digraph posterior {\n${[...nodes, ...edges].join("\n")}\n}\n`;
 }
 
-// The drawing with its computed style written into it, so that it looks the same anywhere.
+// The drawing as a whole, with its computed style written into it, so that it looks the same anywhere.
 function svgFile() {
-  const original = byId("graph-picture"), copy = original.cloneNode(true);
-  const targets = copy.querySelectorAll("*");
-  original.querySelectorAll("*").forEach((element, index) => {
+  const blocks = picture.classList.contains("as-blocks"), scale = viewport.view.scale;
+  if (!blocks) fitNames(1); // all names
+  const copy = picture.cloneNode(true), targets = copy.querySelectorAll("*");
+  const hidden = [];
+  picture.querySelectorAll("*").forEach((element, index) => {
     const style = getComputedStyle(element);
+    if (style.display === "none" || style.visibility === "hidden") hidden.push(targets[index]);
     for (const property of PICTURE_STYLES) targets[index].setAttribute(property, style.getPropertyValue(property));
     for (const attribute of ["tabindex", "role", "aria-label", "aria-pressed", "class"]) targets[index].removeAttribute(attribute);
   });
-  for (const target of copy.querySelectorAll("path[stroke='rgba(0, 0, 0, 0)']")) target.remove();
-  const background = getComputedStyle(document.querySelector("section")).backgroundColor;
-  copy.prepend(svg("rect", { x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top, fill: background }));
-  for (const attribute of ["style", "id", "role"]) copy.removeAttribute(attribute);
-  copy.setAttribute("width", frame.right - frame.left);
-  copy.setAttribute("height", frame.bottom - frame.top);
+  if (!blocks) fitNames(scale);
+  hidden.push(...copy.querySelectorAll("path[stroke='rgba(0, 0, 0, 0)']"));
+  for (const target of hidden) target.remove();
+  const { left, top, right, bottom } = drawn.frame, background = getComputedStyle(document.querySelector("section")).backgroundColor;
+  copy.querySelector("g").removeAttribute("transform");
+  copy.prepend(svg("rect", { x: left, y: top, width: right - left, height: bottom - top, fill: background }));
+  for (const attribute of ["style", "id", "role", "class"]) copy.removeAttribute(attribute);
+  copy.setAttribute("viewBox", `${left} ${top} ${right - left} ${bottom - top}`);
+  copy.setAttribute("width", right - left);
+  copy.setAttribute("height", bottom - top);
   return new XMLSerializer().serializeToString(copy);
 }
 
@@ -60,7 +70,8 @@ async function pngFile() {
   const image = new Image();
   image.src = address;
   await image.decode();
-  const canvas = html("canvas", { width: 2 * image.naturalWidth, height: 2 * image.naturalHeight });
+  const times = Math.min(2, 8000 / Math.max(image.naturalWidth, image.naturalHeight));
+  const canvas = html("canvas", { width: Math.round(times * image.naturalWidth), height: Math.round(times * image.naturalHeight) });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   URL.revokeObjectURL(address);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
@@ -82,11 +93,14 @@ for (const button of document.querySelectorAll("[data-download]"))
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   });
 
+resizeBox();
 fillTable();
 showHeatMap();
+addEventListener("resize", showHeatMap);
 showClasses();
 showDistributions();
 if (report.traces.length) showTraces();
 if (report.truth) showTruth();
 if (report.methods.length) showMethods();
 change({});
+document.documentElement.dataset.ready = "true";

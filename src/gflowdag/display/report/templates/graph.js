@@ -1,165 +1,214 @@
-// The graph panel: slider, drawing, cycle warning, and what is known about a chosen variable or pair.
+// The graph panel: what is drawn, where, and how large.
 
-const OPEN_SHARE = 0.25; // the reverse direction has at least this share: the head is hollow
-const LISTED = 5, WORTH_LISTING = 0.05;
-const everyEdge = names.flatMap((_, i) => names.map((_, j) => [i, j])).filter(([i, j]) => i !== j);
-const edgesAbove = (threshold) => everyEdge.filter(([i, j]) => probability[i][j] > threshold);
+const WIDE = 40; // beyond so many variables the drawing takes the whole width
+const LARGEST = 1.25, CLOSEST = 3;
+const NAMED = 0.72; // below this scale names keep their size on the screen, and those that would overlap are left out
+const NAME_SIZE = 13, SMALL_NAME_SIZE = 10.5, BLOCK_NAME_SIZE = 12.5;
+const AS_BLOCKS = 0.5; // below this scale blocks stand for their variables, if wanted
 
-// A directed cycle among the edges, as a list of nodes, or null.
-function findCycle(edges) {
-  const next = names.map(() => []);
-  for (const [i, j] of edges) next[i].push(j);
-  const mark = names.map(() => 0), path = [];
-  const visit = (i) => {
-    mark[i] = 1;
-    path.push(i);
-    for (const j of next[i]) {
-      if (mark[j] === 1) return path.slice(path.indexOf(j));
-      const cycle = mark[j] === 0 ? visit(j) : null;
-      if (cycle) return cycle;
-    }
-    mark[i] = 2;
-    path.pop();
-    return null;
-  };
-  for (let i = 0; i < size; i += 1) {
-    const cycle = mark[i] === 0 ? visit(i) : null;
-    if (cycle) return cycle;
-  }
-  return null;
-}
+const world = svg("g", { class: "world" });
+const picture = svg("svg", { id: "graph-picture", role: "group", "aria-label": "Graph of the edges above the threshold" }, world);
+let layout = wholeLayout; // of what is drawn now: of all variables, or of a neighbourhood
+let drawn = { edges: [], nodes: [], frame: frameOf(wholeLayout), importance: names.map(() => 0), blockHeads: [] };
+const box = { width: 0, height: 0 };
+let scaleOfNames = null;
 
-function comparison(i, j) {
-  if (trueEdge[i][j]) return "hit";
-  return trueEdge[j][i] ? "reversed" : "false";
-}
+const viewport = makeViewport(picture, {
+  limits() {
+    const { left, top, right, bottom } = drawn.frame;
+    const fitted = Math.min(LARGEST, box.width / (right - left), box.height / (bottom - top));
+    return { least: fitted, most: Math.max(CLOSEST, 1.5 * fitted), fitted, size: [box.width, box.height], extent: drawn.frame };
+  },
+  apply({ x, y, scale }) {
+    world.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`);
+    if (scale !== scaleOfNames) fitNames(scale);
+  },
+});
 
-function drawnEdges({ threshold, compare, pair }) {
-  const drawn = edgesAbove(threshold).map(([i, j]) => {
-    const p = probability[i][j], reverse = probability[j][i];
-    return {
-      source: i, target: j, open: reverse / (p + reverse) >= OPEN_SHARE,
-      width: (0.8 + 2.6 * p).toFixed(2), opacity: (0.3 + 0.7 * p).toFixed(2), classes: compare ? comparison(i, j) : "",
-      title: `${names[i]} → ${names[j]}: ${shown(p)}${spread(report.graph.errors[i][j])}; reverse ${shown(reverse)}`,
-    };
-  });
-  const present = new Set(drawn.map(({ source, target }) => `${source},${target}`));
-  const absent = ([i, j]) => !present.has(`${i},${j}`);
-  if (compare)
-    for (const [i, j] of report.truth.edges.filter(([i, j]) => absent([i, j]) && absent([j, i])))
-      drawn.push({ source: i, target: j, classes: "missed", title: `missed: ${names[i]} → ${names[j]}: ${shown(probability[i][j])}` });
-  if (pair && absent(pair) && absent([pair[1], pair[0]]))
-    drawn.push({ source: pair[0], target: pair[1], classes: "hidden-by-threshold", title: `below the threshold: ${shown(probability[pair[0]][pair[1]])}` });
-  return drawn.map((edge) => ({
-    ...edge, attributes: { "data-source": edge.source, "data-target": edge.target, onclick: () => choosePair(edge.source, edge.target) },
-  }));
+const isFitted = () => viewport.view.scale <= viewport.limits().fitted * 1.001;
+
+function resizeBox() {
+  const fitted = box.width > 0 && isFitted();
+  const figure = byId("drawing"), { left, top, right, bottom } = frameOf(wholeLayout);
+  const width = figure.clientWidth;
+  if (!width) return;
+  const tallest = document.fullscreenElement ? innerHeight - 24 : Math.max(0.8 * innerHeight, 320);
+  const natural = (bottom - top) * Math.min(LARGEST, width / (right - left));
+  const height = document.fullscreenElement ? tallest : Math.min(tallest, Math.max(natural, size > 12 ? 340 : 0));
+  if (Math.abs(width - box.width) < 1 && Math.abs(height - box.height) < 1) return;
+  const first = box.width === 0;
+  Object.assign(box, { width, height });
+  picture.setAttribute("viewBox", `0 0 ${width} ${Math.round(height)}`);
+  picture.setAttribute("style", `height: ${Math.round(height)}px`);
+  if (fitted || first) viewport.fit();
+  else viewport.settle();
 }
 
 function redraw(current) {
   const focused = document.activeElement?.closest?.("#drawing .node")?.dataset.node;
-  const picture = drawGraph(drawnEdges(current), (i) => ({
-    tabindex: 0, role: "button", "data-node": i, "aria-label": names[i], "aria-pressed": String(current.node === i),
-    ...onActivate(() => chooseNode(i)), onpointerenter: () => emphasise(i), onpointerleave: () => emphasise(state.node),
-  }), "Graph of the edges above the threshold");
-  const width = frame.right - frame.left;
-  picture.setAttribute("width", width);
-  picture.setAttribute("style", `width: min(100%, ${Math.round(width * 1.25)}px); min-width: ${Math.round(width * 0.6)}px`);
-  picture.id = "graph-picture";
-  byId("drawing").replaceChildren(picture);
-  if (focused !== undefined) picture.querySelector(`[data-node="${focused}"]`).focus();
+  const fitted = isFitted();
+  const before = layout;
+  let edges = drawnEdges(current);
+  const near = current.steps && current.node !== null ? neighbourhood(current.node, current.steps, edges) : null;
+  layout = near ? neighbourhoodLayout(near, edges) : wholeLayout;
+  if (near) edges = edges.filter(({ source, target }) => near.has(source) && near.has(target));
+  const importance = names.map(() => 0);
+  for (const { source, target } of edges) {
+    importance[source] += probability[source][target];
+    importance[target] += probability[source][target];
+  }
+  const kept = (i) => layout.at[i] && (!current.hideAlone || importance[i] > 0 || current.pair?.includes(i) || current.node === i);
+  const nodes = names.map((_, i) => i).filter(kept);
+  drawn = { edges, nodes, importance, frame: frameOf(layout, kept), blockHeads: [] };
+  const tabbable = size <= WIDE ? () => true : (i) => i === (current.node ?? nodes[0]);
+  world.replaceChildren(
+    blockBoxes(kept), blockLines(edges),
+    ...drawParts(layout, edges, nodes, (i) => ({
+      tabindex: tabbable(i) ? 0 : -1, role: "button", "data-node": i, "aria-label": names[i], "aria-pressed": String(current.node === i),
+    })),
+    blockNames(kept));
+  if (focused !== undefined) world.querySelector(`[data-node="${focused}"]`)?.focus({ preventScroll: true });
   emphasise(current.node);
+  scaleOfNames = null;
+  if (box.width === 0) return;
+  if (before !== layout || fitted) viewport.fit();
+  else viewport.settle();
+}
+
+const blockName = ({ members }) => (members.length === 1 ? names[members[0]] : `${names[members[0]]} and ${members.length - 1} more`);
+
+function blockBoxes(isDrawn) {
+  return svg("g", { class: "blocks" }, ...layout.blocks.map((block, index) => {
+    const [left, top, right, bottom] = block.box;
+    return block.members.some(isDrawn)
+      ? svg("g", { class: `block${block.connected ? "" : " alone"}`, "data-block": index, role: "button", tabindex: -1, "aria-label": `block of ${blockName(block)}` },
+        svg("rect", { x: left, y: top, width: right - left, height: bottom - top, rx: 12 }),
+        svg("title", {}, block.connected ? `Block of ${plural(block.members.length, "variable")}: ${blockName(block)}` : `${plural(block.members.length, "variable")} without likely edges`))
+      : null;
+  }).filter((element) => element !== null));
+}
+
+function blockNames(isDrawn) {
+  return svg("g", { class: "block-names" }, ...layout.blocks.flatMap(({ members, box: [left, top, right, bottom] }, index) =>
+    (members.some(isDrawn) ? [svg("text", { x: (left + right) / 2, y: (top + bottom) / 2, "data-block": index })] : [])));
+}
+
+// One line for all shown edges between two blocks, with a head at each end that any of them points to.
+function blockLines(edges) {
+  const counts = new Map();
+  for (const { source, target } of edges) {
+    const a = layout.group[source], b = layout.group[target];
+    if (a !== b) counts.set(`${a},${b}`, (counts.get(`${a},${b}`) ?? 0) + 1);
+  }
+  const lines = svg("g", { class: "block-lines" });
+  for (const [key, count] of counts) {
+    const [a, b] = key.split(",").map(Number), back = counts.get(`${b},${a}`) ?? 0;
+    if (back && a > b) continue;
+    const ends = [borderPoint(a, b), borderPoint(b, a)];
+    const title = `${plural(count, "edge")} from the block of ${blockName(layout.blocks[a])} to that of ${blockName(layout.blocks[b])}${back ? `, ${back} back` : ""}`;
+    const heads = [[1, count], [0, back]].filter(([, any]) => any).map(([end]) => {
+      const [x, y] = ends[end], [fromX, fromY] = ends[1 - end];
+      const turn = (180 / Math.PI) * Math.atan2(y - fromY, x - fromX);
+      const head = svg("path", { class: "head", d: "M0,0L-10,-4.5L-10,4.5Z" });
+      drawn.blockHeads.push({ head, place: `translate(${round(x)} ${round(y)}) rotate(${round(turn)})` });
+      return head;
+    });
+    lines.append(svg("g", { class: "edge" },
+      svg("path", { class: "line", d: `M${ends[0].map(round)}L${ends[1].map(round)}`, "stroke-width": (1 + 1.1 * Math.sqrt(count + back)).toFixed(2) }),
+      ...heads, svg("title", {}, title)));
+  }
+  return lines;
+}
+
+// Where the line between the middles of two blocks leaves the first.
+function borderPoint(from, to) {
+  const [left, top, right, bottom] = layout.blocks[from].box, other = layout.blocks[to].box;
+  const x = (left + right) / 2, y = (top + bottom) / 2;
+  const dx = (other[0] + other[2]) / 2 - x, dy = (other[1] + other[3]) / 2 - y;
+  const share = Math.min((right - left) / 2 / Math.max(Math.abs(dx), 1e-9), (bottom - top) / 2 / Math.max(Math.abs(dy), 1e-9));
+  return [x + share * dx, y + share * dy];
+}
+
+// Names of readable size at any scale: the important ones first, and none on top of another.
+function fitNames(scale) {
+  scaleOfNames = scale;
+  const asBlocks = state.blocks && layout.blocks.length > 0 && scale < AS_BLOCKS;
+  picture.classList.toggle("as-blocks", asBlocks);
+  picture.classList.toggle("small-names", scale < NAMED);
+  if (asBlocks) return fitBlockNames(scale);
+  const small = scale < NAMED, fontSize = small ? SMALL_NAME_SIZE / scale : NAME_SIZE;
+  picture.style.setProperty("--name-size", `${fontSize.toFixed(2)}px`);
+  const first = (i) => (i === state.node || state.pair?.includes(i) ? Infinity : drawn.importance[i]);
+  const taken = [];
+  const texts = new Map([...world.querySelectorAll(".names > text")].map((text) => [Number(text.dataset.name), text]));
+  for (const i of small ? [...drawn.nodes].sort((a, b) => first(b) - first(a) || a - b) : drawn.nodes) {
+    const [x, y] = layout.at[i];
+    const half = ((widths[i] - 18) / 2) * (fontSize / NAME_SIZE), halfHeight = 0.62 * fontSize;
+    const free = !small || taken.every(([x1, y1, half1]) => Math.abs(x - x1) >= half + half1 || Math.abs(y - y1) >= 2 * halfHeight);
+    if (free && small) taken.push([x, y, half]);
+    texts.get(i).classList.toggle("unnamed", !free);
+  }
+}
+
+function fitBlockNames(scale) {
+  for (const label of world.querySelectorAll(".block-names > text")) {
+    const { members, box: [left, , right], connected } = layout.blocks[Number(label.dataset.block)];
+    const fontSize = BLOCK_NAME_SIZE / scale, letters = Math.floor((scale * (right - left) - 8) / (0.56 * BLOCK_NAME_SIZE));
+    const cut = (text) => (text.length <= letters ? text : letters > 2 ? `${text.slice(0, letters - 1)}…` : "");
+    const x = label.getAttribute("x");
+    const lines = connected ? [report.graph.labels[members[0]], ...(members.length > 1 ? [`+ ${members.length - 1}`] : [])] : [`${members.length} without edges`];
+    label.style.fontSize = `${fontSize.toFixed(1)}px`;
+    label.replaceChildren(...lines.map((line, index) =>
+      svg("tspan", { x, dy: `${index === 0 ? -0.6 * (lines.length - 1) + 0.35 : 1.2}em` }, cut(line))));
+  }
+  for (const { head, place } of drawn.blockHeads) head.setAttribute("transform", `${place} scale(${(1 / scale).toFixed(3)})`);
 }
 
 // Fade everything that does not touch the variable; dash the boxes of its likely Markov blanket.
 function emphasise(node) {
-  for (const edge of document.querySelectorAll("#drawing .edge")) {
+  const fades = node !== null && (layout === wholeLayout || node !== state.node); // a neighbourhood is drawn to be seen
+  for (const edge of world.querySelectorAll(".edges > .edge")) {
     const ends = [Number(edge.dataset.source), Number(edge.dataset.target)];
     const chosen = state.pair && ends.includes(state.pair[0]) && ends.includes(state.pair[1]);
     edge.classList.toggle("chosen", Boolean(chosen));
-    edge.classList.toggle("faded", node !== null && !ends.includes(node));
+    edge.classList.toggle("faded", fades && !ends.includes(node));
   }
-  for (const box of document.querySelectorAll("#drawing .node")) {
-    const i = Number(box.dataset.node);
-    box.classList.toggle("chosen", i === state.node || Boolean(state.pair?.includes(i)));
-    box.classList.toggle("blanket", node !== null && i !== node && report.graph.blankets[i][node] > 0.5);
+  for (const text of world.querySelectorAll(".names > text")) text.classList.toggle("chosen", Number(text.dataset.name) === state.node);
+  for (const element of world.querySelectorAll(".node")) {
+    const i = Number(element.dataset.node);
+    element.classList.toggle("chosen", i === state.node || Boolean(state.pair?.includes(i)));
+    element.classList.toggle("blanket", node !== null && i !== node && matrices.blankets[i][node] > 0.5);
   }
 }
 
-function explainThreshold({ threshold }) {
-  const above = edgesAbove(threshold);
-  const falseEdges = sum(above.map(([i, j]) => 1 - probability[i][j]));
-  const missing = sum(everyEdge.map(([i, j]) => probability[i][j])) - sum(above.map(([i, j]) => probability[i][j]));
-  const expected = ` ${falseEdges.toFixed(1)} of them are expected to be false; ${missing.toFixed(1)} true ones are expected to be left out.`;
-  byId("threshold-value").textContent = threshold.toFixed(2);
-  byId("threshold-meaning").textContent = `${plural(above.length, "edge")} shown.${report.graph.vouched ? expected : ""}`;
-  const cycle = findCycle(above);
-  byId("cycle-warning").hidden = cycle === null;
-  byId("cycle-warning").textContent = cycle
-    ? `These edges contain a cycle (${[...cycle, cycle[0]].map((i) => names[i]).join(" → ")}): no single graph has all of them. Raise the threshold to see one graph.`
-    : "";
+const nodeUnder = (event) => event.target.closest?.(".node")?.dataset.node;
+picture.addEventListener("click", (event) => {
+  const node = nodeUnder(event), edge = event.target.closest(".edges > .edge"), block = event.target.closest(".block");
+  if (node !== undefined) chooseNode(Number(node));
+  else if (edge) choosePair(Number(edge.dataset.source), Number(edge.dataset.target));
+  else if (block && picture.classList.contains("as-blocks")) openBlock(layout.blocks[Number(block.dataset.block)]);
+});
+picture.addEventListener("keydown", (event) => {
+  const node = nodeUnder(event);
+  if (node === undefined || (event.key !== "Enter" && event.key !== " ")) return;
+  event.preventDefault();
+  chooseNode(Number(node));
+});
+picture.addEventListener("pointerover", (event) => nodeUnder(event) !== undefined && emphasise(Number(nodeUnder(event))));
+picture.addEventListener("pointerout", (event) => nodeUnder(event) !== undefined && emphasise(state.node));
+picture.addEventListener("focusin", (event) => nodeUnder(event) !== undefined && event.target.matches(":focus-visible") && showNode(Number(nodeUnder(event))));
+
+function openBlock({ box: [left, top, right, bottom] }) {
+  const scale = Math.min(box.width / (right - left), box.height / (bottom - top), 1);
+  viewport.centre({ left, top, right, bottom }, Math.max(scale * 0.95, AS_BLOCKS));
 }
 
-function ranked(values, errors) {
-  return values.map((p, i) => ({ i, p, error: errors[i] })).filter(({ p }) => p >= WORTH_LISTING).sort((a, b) => b.p - a.p);
+// Bring a variable into view, large enough to be read.
+function showNode(i) {
+  const place = layout.at[i];
+  if (!place) return;
+  const { x, y, scale } = viewport.view, [px, py] = [x + scale * place[0], y + scale * place[1]];
+  const inside = px > 0 && px < box.width && py > 0 && py < box.height;
+  if (inside && scale >= NAMED) return;
+  viewport.centre({ left: place[0], right: place[0], top: place[1], bottom: place[1] }, Math.max(scale, 0.9));
 }
-
-function listing(title, found) {
-  if (!found.length) return [html("h3", {}, title), html("p", { class: "muted" }, "none above 0.05")];
-  const items = found.slice(0, LISTED).map(({ i, p, error }) =>
-    html("li", { style: `--share: ${p.toFixed(3)}` },
-      html("button", { type: "button", onclick: () => chooseNode(i), title: names[i] }, name(i)), `${shown(p)}${spread(error)}`));
-  const rest = found.length > LISTED ? [html("p", { class: "muted" }, `and ${found.length - LISTED} more`)] : [];
-  return [html("h3", {}, title), html("ol", {}, ...items), ...rest];
-}
-
-const column = (matrix, j) => matrix.map((row) => row[j]);
-
-function nodeDetail(i) {
-  const { edges, errors, paths, pathErrors, blankets, blanketErrors } = report.graph;
-  return [
-    html("p", { class: "title name" }, names[i]),
-    ...listing("Parents", ranked(column(edges, i), column(errors, i))),
-    ...listing("Children", ranked(edges[i], errors[i])),
-    ...listing("Markov blanket", ranked(blankets[i], blanketErrors[i])),
-    ...listing("Caused by, through some path", ranked(column(paths, i), column(pathErrors, i))),
-    ...listing("Causes, through some path", ranked(paths[i], pathErrors[i])),
-  ];
-}
-
-function pairDetail([i, j]) {
-  const { errors, paths, pathErrors, blankets, blanketErrors } = report.graph;
-  const facts = [
-    [`${names[i]} → ${names[j]}`, probability[i][j], errors[i][j]],
-    [`${names[j]} → ${names[i]}`, probability[j][i], errors[j][i]],
-    ["no edge between them", Math.max(0, 1 - probability[i][j] - probability[j][i]), 0],
-    [`some directed path from ${names[i]}`, paths[i][j], pathErrors[i][j]],
-    [`some directed path from ${names[j]}`, paths[j][i], pathErrors[j][i]],
-    ["in each other’s Markov blanket", blankets[i][j], blanketErrors[i][j]],
-  ];
-  return [
-    html("p", { class: "title" }, name(i), " and ", name(j)),
-    html("ol", {}, ...facts.map(([text, p, error]) =>
-      html("li", { style: `--share: ${p.toFixed(3)}` }, html("span", { class: "name" }, text), `${shown(p)}${spread(error)}`))),
-  ];
-}
-
-function showDetail({ node, pair }) {
-  const hint = [html("p", { class: "muted" }, "Choose a variable to see its parents, its Markov blanket and what it causes; choose an edge to see both directions.")];
-  byId("detail").replaceChildren(...(node !== null ? nodeDetail(node) : pair ? pairDetail(pair) : hint));
-}
-
-function showLegend({ compare }) {
-  const coloured = (kind, text) => html("span", { class: kind }, text);
-  const truth = [coloured("good", "hit"), coloured("unsure", "reversed"), coloured("bad", "not in the true graph"), html("span", {}, "dashed: missed")];
-  byId("legend").replaceChildren(
-    ...(compare ? truth : []),
-    html("span", {}, "thicker: more probable"), html("span", {}, "hollow head: direction open (the reverse has ¼ or more)"),
-    html("span", {}, "dashed box: in the Markov blanket of the chosen variable"));
-}
-
-byId("threshold").addEventListener("input", (event) => change({ threshold: Number(event.target.value) }));
-byId("show-truth")?.addEventListener("change", (event) => change({ compare: event.target.checked }));
-onChange(redraw);
-onChange(explainThreshold);
-onChange(showDetail);
-onChange(showLegend);

@@ -1,43 +1,4 @@
-// Heat map, equivalence classes, distributions, traces, the true graph, other methods.
-
-const CELL_LIMITS = [9, 26];
-
-function heatMap(matrix, order, label) {
-  const cell = Math.max(CELL_LIMITS[0], Math.min(CELL_LIMITS[1], Math.floor(520 / size)));
-  const margin = Math.max(...order.map((i) => widths[i])) * 0.86;
-  const extent = cell * size;
-  const picture = svg("svg", { viewBox: `0 0 ${margin + extent + 4} ${margin + extent + 4}`, width: margin + extent + 4, role: "img", "aria-label": label });
-  order.forEach((i, row) => {
-    const y = margin + row * cell;
-    picture.append(svg("text", { x: margin - 5, y: y + cell / 2 + 4, "text-anchor": "end" }, report.graph.labels[i], svg("title", {}, names[i])));
-    picture.append(svg("text", { transform: `translate(${margin + row * cell + cell / 2 + 4} ${margin - 5}) rotate(-90)` }, report.graph.labels[i], svg("title", {}, names[i])));
-    order.forEach((j, across) => {
-      const place = { x: margin + across * cell, y, width: cell - 1, height: cell - 1 };
-      if (i === j) picture.append(svg("rect", { class: "heat-diagonal", ...place }));
-      else picture.append(svg("rect", { class: "heat-cell", "fill-opacity": Math.max(0.03, matrix[i][j]).toFixed(3), "data-pair": `${i},${j}`, ...place }));
-    });
-  });
-  picture.append(svg("rect", { class: "heat-frame", x: margin - 1, y: margin - 1, width: extent + 1, height: extent + 1 }));
-  return picture;
-}
-
-const dataOrder = names.map((_, i) => i);
-const causalOrder = [...dataOrder].sort((a, b) => at[a][1] - at[b][1] || at[a][0] - at[b][0]);
-
-function showHeatMap() {
-  const order = byId("causal-order").checked ? causalOrder : dataOrder;
-  byId("heat").replaceChildren(heatMap(probability, order, "Probability of each edge from row to column"));
-}
-
-const pairUnder = (event) => event.target.dataset?.pair?.split(",").map(Number);
-byId("heat").addEventListener("pointerover", (event) => {
-  const pair = pairUnder(event);
-  if (!pair) return;
-  const [i, j] = pair;
-  byId("heat-readout").textContent = `${names[i]} → ${names[j]}: ${shown(probability[i][j])}${spread(report.graph.errors[i][j])}; reverse ${shown(probability[j][i])}`;
-});
-byId("heat").addEventListener("click", (event) => pairUnder(event) && choosePair(...pairUnder(event)));
-byId("causal-order").addEventListener("change", showHeatMap);
+// Equivalence classes, distributions, traces, the true graph, other methods.
 
 const DRAWN = { class: "graph of the class", allowed: "graph of the class that prior knowledge allows", sampled: "sampled graph of the class" };
 
@@ -53,17 +14,32 @@ function directionsText({ basis, graphs, maybeChance, directed, undirected }) {
   return `${found} ${undirected.length ? `Only ${plural(graphs, "draw")}: the other directions` : "That"} may be chance.`;
 }
 
+const cardWidth = () => frameOf(wholeLayout).right - frameOf(wholeLayout).left;
+
+// Of many variables there is no drawing: how a class differs from the most probable one.
+function differencesText(drawing) {
+  const [first] = report.classes.shown;
+  if (drawing === first) return html("p", {}, "Too many variables for a small drawing; the other classes are compared with this one.");
+  const pairs = ({ directed, undirected }) => new Map([...directed.map(([i, j]) => [[Math.min(i, j), Math.max(i, j)].join(), `${names[i]} → ${names[j]}`]),
+    ...undirected.map(([i, j]) => [[Math.min(i, j), Math.max(i, j)].join(), `${names[i]} – ${names[j]}`])]);
+  const ours = pairs(drawing), theirs = pairs(first);
+  const only = (some, others) => [...some].filter(([key]) => !others.has(key)).map(([, text]) => text);
+  const turned = [...ours].filter(([key, text]) => theirs.has(key) && theirs.get(key) !== text).map(([, text]) => text);
+  const list = (title, found) => (found.length ? [html("p", {}, html("strong", {}, `${title}: `), `${found.slice(0, 8).join(", ")}${found.length > 8 ? ` and ${found.length - 8} more` : ""}.`)] : []);
+  return html("div", {}, ...list("Has, unlike the first", only(ours, theirs)), ...list("Lacks", only(theirs, ours)), ...list("Directed otherwise", turned));
+}
+
 function classCard(drawing, rank) {
   const { probability: mass, logScore, sampled, members, basis, graphs, directed, undirected } = drawing;
   const edges = [
     ...directed.map(([i, j]) => ({ source: i, target: j, title: `${names[i]} → ${names[j]} in every ${DRAWN[basis]}` })),
     ...undirected.map(([i, j]) => {
-      const [source, target] = at[i][1] <= at[j][1] ? [i, j] : [j, i];
+      const [source, target] = wholeLayout.at[i][1] <= wholeLayout.at[j][1] ? [i, j] : [j, i];
       return { source, target, headless: true, title: `${names[i]} – ${names[j]}: either direction` };
     }),
   ];
-  const picture = drawGraph(edges, () => ({}), `Equivalence class ${rank + 1}`);
-  picture.setAttribute("style", `max-width: ${Math.round(1.1 * (frame.right - frame.left))}px`);
+  const picture = size > WIDE ? differencesText(drawing) : drawGraph(edges, `Equivalence class ${rank + 1}`);
+  if (size <= WIDE) picture.setAttribute("style", `max-width: ${Math.round(1.1 * cardWidth())}px`);
   const count = (number) => number.toLocaleString("en");
   const found = basis === "allowed" ? `${count(graphs)} of them allowed, ${count(sampled)}` : `${count(sampled)} of them`;
   return html("article", { class: "card" },
@@ -77,7 +53,7 @@ function showClasses() {
   const { shown: classes, total, mass } = report.classes;
   byId("class-summary").textContent =
     `${total.toLocaleString("en")} ${total === 1 ? "class was" : "classes were"} sampled; the ${classes.length === 1 ? "one" : `${classes.length} most probable`} below ${classes.length === 1 ? "holds" : "hold"} ${percent(mass)} of the probability.${mass < 0.05 ? " No class stands out: read the edges, not the classes." : ""}`;
-  byId("class-cards").setAttribute("style", `--card: ${Math.round(Math.max(320, 0.62 * (frame.right - frame.left)))}px`);
+  byId("class-cards").setAttribute("style", `--card: ${size > WIDE ? 320 : Math.round(Math.max(320, 0.62 * cardWidth()))}px`);
   byId("class-cards").replaceChildren(...classes.map(classCard));
 }
 
@@ -129,20 +105,23 @@ function showTruth() {
 }
 
 function showMethods() {
-  const charts = report.methods.map(({ name: method, edges }) => {
+  const methods = report.methods.map(({ name: method, matrix }) => ({ method, edges: matrices[matrix] }));
+  const every = names.flatMap((_, i) => names.map((_, j) => [i, j])).filter(([i, j]) => i !== j);
+  const told = size <= WIDE ? every : every.filter(([i, j]) => Math.max(probability[i][j], ...methods.map(({ edges }) => edges[i][j])) > LEAST_THRESHOLD);
+  const charts = methods.map(({ method, edges }) => {
     const chart = axes({ title: `${method} against ${report.method}`, xLabel: `edge probability by ${report.method}`, yLabel: `by ${method}`, x: [0, 1], y: [0, 1] });
     chart.picture.append(svg("path", { class: "series", style: REFERENCE, d: `M${chart.toX(0)},${chart.toY(0)}L${chart.toX(1)},${chart.toY(1)}` }));
-    for (const [i, j] of everyEdge)
+    for (const [i, j] of told)
       chart.picture.append(svg("circle", { class: "dot", style: seriesColour(0), r: 3, cx: chart.toX(probability[i][j]).toFixed(1), cy: chart.toY(edges[i][j]).toFixed(1) },
         svg("title", {}, `${names[i]} → ${names[j]}: ${shown(probability[i][j])} and ${shown(edges[i][j])}`)));
     return chart.figure;
   });
   byId("method-charts").replaceChildren(...charts);
-  const gap = ([i, j]) => Math.max(...report.methods.map(({ edges }) => Math.abs(edges[i][j] - probability[i][j])));
-  const most = [...everyEdge].sort((a, b) => gap(b) - gap(a)).slice(0, 10);
-  const titles = ["Edge", report.method, ...report.methods.map(({ name: method }) => method)];
+  const gap = ([i, j]) => Math.max(...methods.map(({ edges }) => Math.abs(edges[i][j] - probability[i][j])));
+  const most = [...every].sort((a, b) => gap(b) - gap(a)).slice(0, 10);
+  const titles = ["Edge", report.method, ...methods.map(({ method }) => method)];
   byId("method-table").replaceChildren(
     html("thead", {}, html("tr", {}, ...titles.map((title) => html("th", { scope: "col" }, title)))),
     html("tbody", {}, ...most.map(([i, j]) => html("tr", {}, html("td", {}, name(i), " → ", name(j)), html("td", {}, shown(probability[i][j])),
-      ...report.methods.map(({ edges }) => html("td", {}, shown(edges[i][j])))))));
+      ...methods.map(({ edges }) => html("td", {}, shown(edges[i][j])))))));
 }
