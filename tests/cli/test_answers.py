@@ -52,14 +52,14 @@ def test_what_is_no_statement_is_refused(run: Path, words: tuple[str, ...], prob
     assert problem in str(answer.exception)
 
 
-def test_two_runs_are_compared_by_what_they_were_asked(tmp_path: Path) -> None:
+def test_two_runs_are_compared_by_their_settings(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     gd.simulate.linear_gaussian(3, 60, random_state=3).frame.to_csv(table, index=False)
     for prior in ("fair", "edge"):
         made = gflowdag("fit", table, "--prior", prior, "--samples", "20", "--out", tmp_path / prior, "-q")
         assert made.exit_code == 0, made.output
     answer = json.loads(gflowdag("diff", tmp_path / "fair", tmp_path / "edge", "--json").stdout)
-    assert {"prior"} <= {row["setting"] for row in answer["asked"]} <= {"prior", "prior_parameters.beta"}
+    assert {"prior"} <= {row["setting"] for row in answer["settings"]} <= {"prior", "prior_parameters.beta"}
     first, second = (Posterior.load(tmp_path / prior) for prior in ("fair", "edge"))
     assert answer["edges"] == first.difference(second).edges.to_dict(orient="records")
     told = gflowdag("diff", tmp_path / "fair", tmp_path / "edge").stdout

@@ -53,15 +53,15 @@ def test_edges_are_aligned_by_name() -> None:
         first.difference(replace(smaller, names=["X", "Y"]))
 
 
-def test_exact_posteriors_differ_wherever_they_do_and_say_what_was_asked() -> None:
+def test_exact_posteriors_differ_wherever_they_do_and_name_the_settings_that_differ() -> None:
     frame = gd.simulate.linear_gaussian(3, 50, random_state=0).frame
     first, again = (gd.fit(frame, method="exact", num_samples=20, random_state=seed) for seed in (0, 1))
     assert first.difference(again).num_changed == 0
-    assert not len(first.difference(again).asked)
+    assert not len(first.difference(again).settings)
     other = gd.fit(frame.iloc[:40], method="exact", num_samples=20, random_state=0)
     found = first.difference(other)
     assert found.num_changed > 0
-    assert set(found.asked["setting"]) == {"table", "rows"}
+    assert set(found.settings["setting"]) == {"table", "rows"}
 
 
 def test_errors_of_an_unvouched_posterior_are_not_believed() -> None:

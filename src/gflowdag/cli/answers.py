@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def difference_of_runs(first: Path, second: Path) -> Difference:
-    """The difference of two runs, with what they were asked where both are run folders."""
+    """The difference of two runs, with the settings that differ where both are run folders."""
     posteriors = [Posterior.load(path) for path in (first, second)]
-    asked = None
+    settings = None
     if all((path / runs.CONFIG).exists() for path in (first, second)):
-        asked = runs.differing_settings(runs.read_config(first), runs.read_config(second))
-    return difference(*posteriors, asked=asked)
+        settings = runs.differing_settings(runs.read_config(first), runs.read_config(second))
+    return difference(*posteriors, settings=settings)
 
 
 def difference_as_json(found: Difference) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def difference_as_json(found: Difference) -> dict[str, Any]:
     return {
         "summary": found.summary(),
         "edges": found.edges.to_dict(orient="records"),
-        "asked": found.asked.to_dict(orient="records"),
+        "settings": found.settings.to_dict(orient="records"),
         "only_first": found.only_first,
         "only_second": found.only_second,
         "unvouched": found.unvouched,
@@ -46,8 +46,8 @@ def difference_as_json(found: Difference) -> dict[str, Any]:
 
 
 def print_difference(found: Difference, console: Console, rows: int) -> None:
-    """What was asked otherwise, then the edges that differ by more than noise."""
-    for setting, first, second in found.asked.itertuples(index=False, name=None):
+    """The settings that differ, then the edges that differ by more than noise."""
+    for setting, first, second in found.settings.itertuples(index=False, name=None):
         what = "table" if setting == "data_sha256" else setting
         console.print(Text(one_line(f"{what}: {runs.brief(first)} → {runs.brief(second)}")))
     console.print(Text(one_line(found.summary())))

@@ -232,7 +232,7 @@ def scores(
     score: Annotated[ScoreName, typer.Option(help="Local score.")] = ScoreName.auto,
     reading: ReadOptions | None = None,
     knowledge: KnowledgeFile = None,
-    parents: Annotated[int, typer.Option(min=0, help="The largest parent sets.")] = 3,
+    parents: Annotated[int, typer.Option(min=0, help="The most parents in a set.")] = 3,
 ) -> None:
     """Write the local scores of a table for other programs: log marginal likelihoods, without a prior.
 

@@ -187,7 +187,7 @@ def score_or_file(score: str, scores: Path | None) -> str:
     if scores is None:
         return score
     if score != "auto":
-        raise GFlowDAGError(f"--scores {scores} are the scores: leave --score {score} out")
+        raise GFlowDAGError(f"--scores {scores} already gives the scores: leave out --score {score}")
     if scores.suffix not in (".jkl", ".jaa"):
         raise GFlowDAGError(f"{scores} must end in .jkl: local scores in the format of GOBNILP")
     return str(scores)
@@ -218,7 +218,9 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     if score == "auto":  # the score that has the first of them
         score = next(name for name, its_own in of_score.items() if next(iter(hyper)) in its_own)
     if score not in of_score:
-        raise GFlowDAGError(f"--{next(iter(hyper)).replace('_', '-')} says nothing about scores of a file")
+        raise GFlowDAGError(
+            f"--{next(iter(hyper)).replace('_', '-')} has no meaning for scores from a file: leave it out"
+        )
     if foreign := [name for name in hyper if name not in of_score[score]]:
         option = f"--{foreign[0].replace('_', '-')}"
         raise GFlowDAGError(

@@ -105,7 +105,7 @@ def _without_findings(data: Dataset, frame: Frame, options: ReadOptions) -> Read
 
 
 def _transformed(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOptions | None:
-    """The options with a transform of columns that lean, have heavy tails or outliers."""
+    """The options with a transform of columns that are skewed, or have heavy tails or outliers."""
     if options.transform is not None or options.discretize is not None:
         return None
     for finding in check_table(data).findings:  # all of them have one transform as remedy
@@ -116,10 +116,10 @@ def _transformed(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOptio
 
 
 def _logarithms(data: Dataset, options: ReadOptions) -> ReadOptions | None:
-    """The options with the logarithm of columns that lean far to the right, and would not after it.
+    """The options with the logarithm of columns that are strongly skewed to the right, and not after it.
 
-    Beside discrete columns a lean can come from the levels, so `check_table` says nothing of it. But under
-    the default score a skewed column passes for a mixture, and decides directions by that.
+    Beside discrete columns the levels can cause the skewness, so `check_table` does not report it. But under
+    the default score a skewed column looks like a mixture, and that decides directions.
     """
     found: dict[str, Transform] = {}
     for name, numbers in zip(data.names, data.values.T, strict=True):

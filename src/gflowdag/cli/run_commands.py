@@ -66,7 +66,7 @@ def diff(
     rows: Annotated[int, typer.Option(min=0, help="The most edges to print.")] = 20,
     json: JSON = False,
 ) -> None:
-    """What changed between two runs: edges, beyond sampling noise or not, and what was asked.
+    """What changed between two runs: edges, beyond sampling noise or not, and settings.
 
     Variables are matched by name. Printed are the edges that differ by more than noise.
     """
@@ -86,7 +86,7 @@ def effect(
     given: Annotated[str | None, typer.Option(help="Statement that holds: 'A -> B'.")] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.95,
     table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Draws of the parameters.")] = 10_000,
+    draws: Annotated[int, typer.Option(min=1, help="Number of draws of the parameters.")] = 10_000,
     seed: Seed = 0,
     json: JSON = False,
 ) -> None:
@@ -110,12 +110,14 @@ def next_(
     about: Annotated[
         str | None, typer.Option(help="What is to be learnt: 'A ~> B' (default: the graph).")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of each experiment.")] = 100,
+    rows: Annotated[int, typer.Option(min=1, help="Number of rows of each experiment.")] = 100,
     targets: Annotated[
         str | None, typer.Option(help="Variables that can be set, separated by commas (default: all).")
     ] = None,
     table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
-    outcomes: Annotated[int, typer.Option(min=2, help="Simulated outcomes of each experiment.")] = 200,
+    outcomes: Annotated[
+        int, typer.Option(min=2, help="Number of simulated outcomes of each experiment.")
+    ] = 200,
     seed: Seed = 0,
     json: JSON = False,
 ) -> None:

@@ -27,7 +27,7 @@ def on_levels(columns: Sequence[Column], values: np.ndarray) -> list[str]:
 
 
 def on_copies(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Discrete columns that hold the same: no reason to refuse them, but one to know of."""
+    """A note on each pair of discrete columns that hold the same information; they are not refused."""
     return [
         f"{first!r} and {second!r} hold the same information, up to labels: what depends on one of them "
         f"cannot be told from what depends on the other. {option('drop', [second])} leaves one out."
@@ -36,7 +36,7 @@ def on_copies(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def on_shape(frame: Frame) -> list[str]:
-    """A word on a table that may lie on its side."""
+    """A note on a table that may have to be transposed."""
     return [] if (word := transposed(frame)) is None else [word]
 
 

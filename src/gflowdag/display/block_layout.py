@@ -1,4 +1,4 @@
-"""Drawing of many variables: blocks that hang together, each drawn in layers, packed side by side.
+"""Drawing of many variables: connected blocks, each drawn in layers, packed side by side.
 
 A layered drawing of more than about forty variables is many times wider than a page. Here the variables are
 split into blocks with most edges inside, each block gets a layered drawing of its own, and the blocks are

@@ -42,7 +42,7 @@ _OPEN_SHARE = 0.25  # the rarer direction has at least this share: drawn with a 
 def heat_map(posterior: Posterior, *, ax: Axes | None = None, colour_bar: bool = True) -> Axes:
     """Edge probabilities, sources down and targets across, likely causes first.
 
-    Beyond 40 variables those of a block that hangs together stand side by side. Names that would overlap are
+    Beyond 40 variables those of one connected block stand side by side. Names that would overlap are
     left out.
     """
     p = posterior.edge_probabilities().to_numpy()
@@ -75,7 +75,7 @@ def graph(
     """The edges above `threshold`, causes above effects.
 
     The thicker, the more probable; a hollow head marks an edge whose direction is open (the reverse has a
-    quarter of the probability or more). Beyond 40 variables those of a block that hangs together are drawn
+    quarter of the probability or more). Beyond 40 variables those of one connected block are drawn
     together. A figure of its own is as large as the names need; in a given `ax` they become smaller.
 
     Args:

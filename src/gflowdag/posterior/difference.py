@@ -1,4 +1,4 @@
-"""Two posteriors compared: which edges changed, by more than sampling noise or not, and what was asked."""
+"""Two posteriors compared: which edges changed, by more than sampling noise or not, and which settings."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Difference:
         edges: one row for each ordered pair of variables that both have, largest difference first: `source`,
             `target`, `first` and `second` probability, `difference` (second − first), `error`, its
             Monte-Carlo standard error, and `more_than_noise`.
-        asked: what was asked otherwise: `setting`, `first`, `second`.
+        settings: those that differ: `setting`, `first`, `second`.
         only_first: variables that the second lacks.
         only_second: variables that the first lacks.
         unvouched: which of the two are neither exact nor trusted: their errors say little.
     """
 
     edges: pd.DataFrame
-    asked: pd.DataFrame
+    settings: pd.DataFrame
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
     unvouched: tuple[str, ...]
@@ -68,7 +68,7 @@ class Difference:
 
 
 def difference(
-    first: Posterior, second: Posterior, *, asked: list[tuple[str, Any, Any]] | None = None
+    first: Posterior, second: Posterior, *, settings: list[tuple[str, Any, Any]] | None = None
 ) -> Difference:
     """Compare two posteriors edge by edge, aligned by the names of the variables.
 
@@ -79,7 +79,7 @@ def difference(
     Args:
         first: a posterior.
         second: another.
-        asked: settings that differ: name, of the first, of the second. Without them, what the posteriors
+        settings: those that differ: name, of the first, of the second. Without them, what the posteriors
             remember is compared: method, table, scales and kinds of the columns.
     """
     names = [name for name in first.names if name in second.names]
@@ -101,7 +101,7 @@ def difference(
             "more_than_noise": np.abs(change) > np.maximum(limit * error, ROUNDING),
         }
     )
-    settings = _remembered(first, second) if asked is None else asked
+    settings = _remembered(first, second) if settings is None else settings
     return Difference(
         edges,
         pd.DataFrame(settings, columns=cast(Any, ["setting", "first", "second"]), dtype=object),

@@ -84,13 +84,10 @@ class Not(Statement):
 
 
 @dataclass(frozen=True)
-class All(Statement):
-    """`one and two and …`; also a chain of arrows."""
+class _Combined(Statement):
+    """A statement about several others."""
 
     members: tuple[Statement, ...]
-
-    def holds(self, graphs: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.logical_and.reduce([member.holds(graphs) for member in self.members])
 
     def parts(self) -> Iterator[Statement]:
         yield self
@@ -99,15 +96,16 @@ class All(Statement):
 
 
 @dataclass(frozen=True)
-class Any(Statement):
-    """`one or two or …`."""
+class All(_Combined):
+    """`one and two and …`; also a chain of arrows."""
 
-    members: tuple[Statement, ...]
+    def holds(self, graphs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.logical_and.reduce([member.holds(graphs) for member in self.members])
+
+
+@dataclass(frozen=True)
+class Any(_Combined):
+    """`one or two or …`."""
 
     def holds(self, graphs: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return np.logical_or.reduce([member.holds(graphs) for member in self.members])
-
-    def parts(self) -> Iterator[Statement]:
-        yield self
-        for member in self.members:
-            yield from member.parts()

@@ -19,7 +19,7 @@ from gflowdag.posterior.model_fit.statistics import (
     averaged,
     by_parent_set,
     excess_kurtosis,
-    leans,
+    has_skewed_middle,
     outlying_rows,
     skewness,
 )
@@ -46,7 +46,7 @@ def shape_findings(data: Dataset, columns: Mapping[str, Sequence[Draw]]) -> list
             outliers[name] = [
                 row for cell, rows in zip(cells, far, strict=True) for row in _in_table(cell, rows)
             ]
-        elif shape.is_skewed and any(leans(cell.x) for cell in cells):
+        elif shape.is_skewed and any(has_skewed_middle(cell.x) for cell in cells):
             skewed[name] = shape.skew
         else:
             tailed[name] = shape.kurtosis

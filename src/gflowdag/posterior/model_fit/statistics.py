@@ -19,7 +19,7 @@ LEVEL = 0.01  # probability that a check finds anything in a table that fits the
 MIN_ROWS = 30  # the tests below hold their level from here on
 _SHARE_OF_OUTLIERS = 0.01  # more points than this are a tail, not errors in single rows
 _LAGS = (1, 2)
-_LEANING = 0.2  # what a gamma distribution of skewness 1 has
+_SKEWED = 0.2  # what a gamma distribution of skewness 1 has
 
 Column = NDArray[np.float64]
 
@@ -75,10 +75,10 @@ def skewness(x: Column) -> Tested:
     return Tested(float(skew(x)), float(skewtest(x).pvalue))
 
 
-def leans(x: Column) -> bool:
+def has_skewed_middle(x: Column) -> bool:
     """Whether the middle of a column is skewed too: a heavy tail makes any sample skewness significant."""
     low, middle, high = np.quantile(x, (0.1, 0.5, 0.9))
-    return abs(low + high - 2 * middle) > _LEANING * (high - low)
+    return abs(low + high - 2 * middle) > _SKEWED * (high - low)
 
 
 def excess_kurtosis(x: Column) -> Tested:

@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 SKEWNESS = Kind(
     "skewness",
     "skewness",
-    "the values lean to one side; the model takes them as normal, which can reverse arrows",
+    "the values are skewed; the model takes them as normal, which can reverse arrows",
 )
 TAILS = Kind(
     "tails",
