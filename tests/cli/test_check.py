@@ -88,6 +88,17 @@ def test_columns_and_costs_are_shown_where_nothing_helps(tmp_path: Path) -> None
     assert "Next:" not in answer.output
 
 
+def test_the_columns_are_those_of_the_proposed_command_and_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=50), "b": rng.normal(size=50)})
+    frame.to_csv(path, index=False)
+    said = "The columns as the command below takes them:"
+    assert said not in call("check", str(path)).output
+    frame.assign(same=1).to_csv(path, index=False)
+    assert said in call("check", str(path)).output
+
+
 def test_knowledge_of_another_table_does_not_hide_the_columns(tmp_path: Path) -> None:
     NUMBERS.to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "k.toml").write_text('forbidden = [["a", "nobody"]]')

@@ -8,7 +8,7 @@ from scipy import stats
 
 import gflowdag as gd
 from gflowdag import simulate
-from gflowdag.errors import DataError, ScoreError
+from gflowdag.errors import DataError, OptionError, ScoreError
 from gflowdag.score.prior_draws import draw_table
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
@@ -79,6 +79,11 @@ def test_a_table_has_its_kinds_names_and_held_out_rows():
     assert (len(drawn.frame), len(drawn.held_out)) == (30, 7)
     again = simulate.from_prior(3, 30, num_levels=[2, 0, 3], held_out=7, random_state=0)
     assert drawn.frame.equals(again.frame)
+
+
+def test_a_seed_that_is_none_is_refused_in_a_sentence():
+    with pytest.raises(OptionError, match="random_state must be a whole number, 0 or more"):
+        simulate.from_prior(3, 10, random_state=-1)
 
 
 def test_what_has_no_prior_to_draw_from_is_refused():

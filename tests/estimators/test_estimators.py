@@ -267,3 +267,19 @@ def test_every_posterior_survives_its_file(method: str, frame, tmp_path) -> None
 def test_an_option_that_the_method_does_not_have_is_named(misspelt: str, meant: str, frame) -> None:
     with pytest.raises(GFlowDAGError, match=rf"mc3 has no option '{misspelt}': did you mean {meant}\?"):
         gd.fit(frame, method="mc3", **{misspelt: 5})
+
+
+@pytest.mark.parametrize(
+    ("named", "where"),
+    [
+        ("alpha_w", "score=BGe(alpha_w=...)"),
+        ("ess", "score=BDeu(ess=...)"),
+        ("deviation", "score=GeneralizedLinear(deviation=...)"),
+        ("max_parents", "knowledge=Knowledge(max_parents=...)"),
+    ],
+)
+def test_a_parameter_of_the_score_or_of_the_knowledge_is_told_where_it_belongs(
+    named: str, where: str, frame
+) -> None:
+    with pytest.raises(GFlowDAGError, match=re.escape(where)):
+        gd.fit(frame, **{named: 2})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gflowdag as gd
-from gflowdag.errors import FileFormatError, TrainingError
+from gflowdag.errors import FileFormatError, GFlowDAGError, TrainingError
 from gflowdag.mcmc.unrestricted import run, saved
 from gflowdag.mcmc.unrestricted.run import Result
 from gflowdag.runtime.checkpoints import CHECKPOINT
@@ -140,3 +140,10 @@ def test_chains_that_keep_one_graph_are_trusted_if_many_other_starts_come_to_it(
     found = gd.ParentSetMCMC(**options).fit(frame).posterior_
     assert found.diagnosis.verdict == "not converged"
     assert "not all of 60 further scattered starts ended there" in found.diagnosis.explanation
+
+
+@pytest.mark.parametrize("method", ["parent-set-mcmc", "auto"])
+def test_too_few_sweeps_to_be_judged_are_refused(method: str) -> None:
+    frame = gd.simulate.linear_gaussian(40, 30, random_state=0).frame  # beyond the exact posterior
+    with pytest.raises(GFlowDAGError, match="iterations must be 64 or more, got 63"):
+        gd.fit(frame, method=method, iterations=63)

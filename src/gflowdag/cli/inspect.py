@@ -63,6 +63,7 @@ def examine(
         **facts,
         "problems": list(problems),
         "refusal": refusal,
+        "asked": options,
         "options": None if proposal is None else proposal.options,
     }
 
@@ -130,7 +131,7 @@ def command(
 def plain(facts: dict[str, Any]) -> dict[str, Any]:
     """What `examine` found, for a file."""
     fit = {"model_fit": facts["model_fit"].to_dict()} if "model_fit" in facts else {}
-    return {name: value for name, value in facts.items() if name not in ("options", "refusal")} | fit
+    return {name: value for name, value in facts.items() if name not in ("asked", "options", "refusal")} | fit
 
 
 def describe(data: Dataset) -> dict[str, Any]:
@@ -182,6 +183,8 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     for note in facts["notes"]:
         console.print(note, style="dim", markup=False)
     columns = facts["columns"]
+    if facts.get("options") is not None and added_options(facts["asked"], facts["options"]):
+        console.print("\nThe columns as the command below takes them:", style="dim", end="")
     details = {"levels": "levels", "missing": "missing", "intervened_rows": "intervened rows"}
     _print_rows(columns[:_MAX_COLUMNS], {"name": "column", "kind": "kind", **details}, console)
     if len(columns) > _MAX_COLUMNS:

@@ -100,6 +100,8 @@ class ReadOptions:
         by_column: Any = self.transform.values() if isinstance(self.transform, Mapping) else [self.transform]
         for transform in by_column:
             _check_choice("transform", transform, (None, *get_args(Transform)))
+        if not isinstance(self.standardize, bool | np.bool_):
+            raise DataError(f"standardize must be True or False; got {self.standardize!r}.")
         if not isinstance(self.bins, int | np.integer) or self.bins < 2:
             raise DataError(f"bins must be at least 2, a whole number; got {self.bins!r}.")
         if both := [name for name in self.continuous if name in self.discrete]:

@@ -215,7 +215,7 @@ def from_prior(
     from gflowdag.score import make_prior, named_score
     from gflowdag.score.prior_draws import draw_graph, draw_table
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if graph is None:
         adjacency, names = None, tuple(f"X{number}" for number in range(1, num_variables + 1))
     else:

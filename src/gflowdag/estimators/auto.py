@@ -7,7 +7,7 @@ from pathlib import Path
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.cost import automatic_choice
 from gflowdag.estimators.method import Method, Problem
-from gflowdag.estimators.parameters import keyword_parameters, whole
+from gflowdag.estimators.parameters import check_parameters, keyword_parameters, whole
 from gflowdag.estimators.registry import estimator_class
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.checkpoints import CHECKPOINT
@@ -55,6 +55,7 @@ class AutoPosterior(StructureLearner):
         chosen = estimator_class(name)
         known = set(chosen._get_param_names())
         method = chosen(**{name: value for name, value in self.get_params().items() if name in known})
+        check_parameters(method)
         method._data, method._deadline = data, self._deadline
         begin_phase(progress, name)
         return method._infer(score, seed, progress).with_diagnostics(chosen=f"{name}: {why}")

@@ -64,7 +64,8 @@ def fit(
     parameters = inspect.signature(chosen).parameters
     if unknown := sorted(own.keys() - parameters.keys()):
         known = ("method", *sorted(parameters), *_READING, "interventions")
-        raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {instead(unknown[0], known)}")
+        there = _other_place(unknown[0]) or instead(unknown[0], known)
+        raise GFlowDAGError(f"{method} has no option {unknown[0]!r}: {there}")
     estimator = chosen(
         score=score,
         prior=prior,
@@ -88,3 +89,16 @@ def fit(
         )
         interventions = None
     return estimator.fit(X, interventions=interventions).posterior_
+
+
+def _other_place(name: str) -> str | None:
+    """Where a parameter belongs that is none of `fit`: to the score or to the knowledge, if to either."""
+    from gflowdag.data import Knowledge
+    from gflowdag.score import SCORES
+
+    if name in inspect.signature(Knowledge).parameters:
+        return f"give it as knowledge=Knowledge({name}=...)"
+    for score in SCORES.values():
+        if inspect.isclass(score) and name in inspect.signature(score).parameters:
+            return f"give it to the score, as in score={score.__name__}({name}=...)"
+    return None

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime.keywords import named_parameters
+from gflowdag.runtime.place import option
 
 _LIMIT = "limit"  # key of a field's metadata
 
@@ -88,7 +89,7 @@ def check_parameters(estimator: Any) -> None:
         if limit is None or (value is None and parameter.default is None):
             continue
         if (sentence := limit(value)) is not None:
-            raise GFlowDAGError(f"{parameter.name} must be {sentence}")
+            raise GFlowDAGError(f"{option(parameter.name)} must be {sentence}")
 
 
 def _limited(default: Any, limit: Limit) -> Any:

@@ -10,7 +10,7 @@ from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import shown_traces
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import keyword_parameters, positive, whole
-from gflowdag.mcmc.unrestricted.run import Result, Verdict, run
+from gflowdag.mcmc.unrestricted.run import FEWEST_SWEEPS, Result, Verdict, run
 from gflowdag.mcmc.unrestricted.saved import Saver, load_state
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
@@ -65,7 +65,7 @@ class ParentSetMCMC(StructureLearner):
         num_bytes=mebibytes({5: 58, 20: 76, 30: 150, 50: 246}),
     )
 
-    iterations: int | None = whole(None)
+    iterations: int | None = whole(None, least=FEWEST_SWEEPS)
     max_error: float = positive(MAXIMAL_ERROR)
     num_chains: int = whole(8, least=4)
     core_size: int = whole(5, least=0)

@@ -15,6 +15,7 @@ from scipy.special import gammaln
 
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.keywords import named_parameters
+from gflowdag.runtime.messages import instead
 
 
 @runtime_checkable
@@ -123,5 +124,5 @@ def make_prior(prior: object) -> Prior:
             return prior
         raise ScoreError(f"prior must be one of {', '.join(PRIORS)} or a prior object, not {prior!r}.")
     if prior not in PRIORS:
-        raise ScoreError(f"There is no prior {prior!r}; the priors are {', '.join(PRIORS)}.")
+        raise ScoreError(f"There is no prior {prior!r}: {instead(prior, PRIORS)}.")
     return PRIORS[prior]()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gflowdag.errors import KnowledgeError, ScoreError
+from gflowdag.runtime.messages import instead
 from gflowdag.runtime.place import option
 from gflowdag.score.base import Score
 from gflowdag.score.bdeu import BDeu
@@ -101,7 +102,7 @@ def unbound_score(data: Dataset, score: object, **hyper: Any) -> UnboundScore:
 def named_score(name: str, **hyper: Any) -> UnboundScore:
     """The score of a name, with hyper-parameters."""
     if name not in SCORES:
-        raise ScoreError(f"There is no score {name!r}; the scores are auto, {', '.join(SCORES)}.")
+        raise ScoreError(f"There is no score {name!r}: {instead(name, ['auto', *SCORES])}.")
     known = parameters_of(name)
     if unknown := sorted(set(hyper) - set(known)):
         raise ScoreError(f"Score {name!r} has no parameter {unknown}; its parameters are {', '.join(known)}.")

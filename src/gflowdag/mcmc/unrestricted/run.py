@@ -47,6 +47,7 @@ _FIRST_LENGTH = 4  # sweeps in a segment
 _MOST_SEGMENTS = 256  # then neighbours are joined
 _BETWEEN_VERDICTS = 32  # segments
 _FEWEST_SEGMENTS = 16  # that are judged at all
+FEWEST_SWEEPS = _FEWEST_SEGMENTS * _FIRST_LENGTH  # of a chain that is judged
 _LEFT_OUT = 4  # one part in so many, at the beginning
 
 
@@ -119,7 +120,8 @@ def run(
         core_size: likely parents of each node that are tabulated in every sweep.
         num_outsiders: others that are tabulated beside them, drawn anew for every sweep.
         deadline: the end of the time there is; the run ends soon after it.
-        max_sweeps: sweeps of each chain after which it ends, earlier ones of `state` included.
+        max_sweeps: sweeps of each chain after which it ends, earlier ones of `state` included; at least
+            `FEWEST_SWEEPS`.
         stop_when: whether a verdict is good enough.
         settings: how chains move.
         after_segment: given the state from time to time, to be kept; later segments are written into its

@@ -28,7 +28,7 @@ def whole_networks(options: Options) -> Iterator[Row]:
     networks = options.extra.get("networks", "child,insurance,alarm").split(",")
     num_rows = int(options.extra.get("rows", 500))
     repeats = 1 if options.quick else int(options.extra.get("repeats", 10))
-    sweeps = 20 if options.quick else int(options.extra.get("sweeps", 300))
+    sweeps = 64 if options.quick else int(options.extra.get("sweeps", 300))
     for network in networks:
         differences = []
         for repeat in range(repeats):
