@@ -275,6 +275,7 @@ def test_the_curves_have_the_areas_of_the_metrics():
     assert np.trapezoid(tpr, fpr) == pytest.approx(metrics.auroc(posterior, truth))
     recall, precision = precision_recall_points(posterior, truth).T
     assert np.diff(recall, prepend=0) @ precision == pytest.approx(metrics.auprc(posterior, truth))
+    assert roc_points(posterior, []).shape == precision_recall_points(posterior, []).shape == (0, 2)
 
 
 def test_labels_fit_into_a_node_also_in_wide_letters():

@@ -1,5 +1,12 @@
 # The functions that are used here; scikit-learn has no type hints of its own.
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_Points = NDArray[np.float64]
 
 def average_precision_score(y_true: ArrayLike, y_score: ArrayLike) -> float: ...
+def precision_recall_curve(y_true: ArrayLike, y_score: ArrayLike) -> tuple[_Points, _Points, _Points]: ...
 def roc_auc_score(y_true: ArrayLike, y_score: ArrayLike) -> float: ...
+def roc_curve(
+    y_true: ArrayLike, y_score: ArrayLike, *, drop_intermediate: bool = True
+) -> tuple[_Points, _Points, _Points]: ...

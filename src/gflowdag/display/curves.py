@@ -5,28 +5,34 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gflowdag.posterior.metrics import labelled_edges
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.truth import Truth, align
+from gflowdag.posterior.truth import Truth
 
 
 def roc_points(posterior: Posterior, truth: Truth) -> NDArray[np.float64]:
-    """False and true positive rate of "edge where probability ≥ t", from the strictest t on: [k, 2]."""
-    hits, false_alarms, true = _cumulative(posterior, truth)
-    rates = np.column_stack([false_alarms / max((~true).sum(), 1), hits / max(true.sum(), 1)])
-    return np.concatenate([np.zeros((1, 2)), rates])
+    """False and true positive rate of "edge where probability ≥ t", from the strictest t on: [k, 2].
+
+    There are none where the true graph has no edge.
+    """
+    probability, true = labelled_edges(posterior, truth)
+    if not true.any():
+        return np.empty((0, 2))
+    from sklearn.metrics import roc_curve
+
+    rates = roc_curve(true, probability, drop_intermediate=False)[:2]
+    return np.column_stack(rates)
 
 
 def precision_recall_points(posterior: Posterior, truth: Truth) -> NDArray[np.float64]:
-    """Recall and precision of "edge where probability ≥ t", from the strictest t on: [k, 2]."""
-    hits, false_alarms, true = _cumulative(posterior, truth)
-    return np.column_stack([hits / max(true.sum(), 1), hits / (hits + false_alarms)])
+    """Recall and precision of "edge where probability ≥ t", from the strictest t on: [k, 2].
 
+    There are none where the true graph has no edge.
+    """
+    probability, true = labelled_edges(posterior, truth)
+    if not true.any():
+        return np.empty((0, 2))
+    from sklearn.metrics import precision_recall_curve
 
-def _cumulative(posterior: Posterior, truth: Truth) -> tuple[NDArray, NDArray, NDArray[np.bool_]]:
-    """Hits and false alarms at each distinct probability, from the highest down, and all labels."""
-    between = ~np.eye(posterior.num_variables, dtype=bool)
-    true = align(truth, posterior.names)[between]
-    p = np.round(posterior.edge_probabilities().to_numpy()[between], 10)  # rounding must not break ties
-    _, level, count = np.unique(-p, return_inverse=True, return_counts=True)
-    hits = np.cumsum(np.bincount(level, weights=true))
-    return hits, np.cumsum(count) - hits, true
+    precision, recall, _ = precision_recall_curve(true, probability)
+    return np.column_stack([recall, precision])[-2::-1]  # the last point is not a threshold's

@@ -73,7 +73,7 @@ def auroc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
     Returns:
         The probability that a true edge is rated higher than a false one; NaN if there is none of either.
     """
-    probability, true = _labelled(belief, truth, diagonal)
+    probability, true = labelled_edges(belief, truth, diagonal)
     if true.all() or not true.any():
         return float("nan")
     from sklearn.metrics import roc_auc_score
@@ -92,7 +92,7 @@ def auprc(belief: Belief, truth: Truth, *, diagonal: bool = False) -> float:
     Returns:
         The sum of precision × gain in recall over all thresholds; NaN if there is no true edge.
     """
-    probability, true = _labelled(belief, truth, diagonal)
+    probability, true = labelled_edges(belief, truth, diagonal)
     if not true.any():
         return float("nan")
     from sklearn.metrics import average_precision_score
@@ -210,7 +210,9 @@ def _belief_and_truth(belief: Belief, truth: Truth) -> tuple[NDArray[np.float64]
     return probability, align(truth, names)
 
 
-def _labelled(belief: Belief, truth: Truth, diagonal: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def labelled_edges(
+    belief: Belief, truth: Truth, diagonal: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Probability and truth of every possible edge, flat.
 
     Probabilities that agree to ten digits are made equal: the two directions of a reversible edge often
