@@ -19,7 +19,7 @@ from gflowdag.graph import all_dags
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.posterior.effect import DiscreteEffect, EffectDraws, LinearEffect
 from gflowdag.posterior.elimination import Factor, outcome_given_setting, simulated_outcome
-from gflowdag.posterior.network_effects import _path_products
+from gflowdag.posterior.linear_effects import path_products
 from gflowdag.posterior.parameter_archive import parameter_members, read_parameters
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.score import BDeu, BGe, make_score
@@ -50,7 +50,7 @@ def test_path_products_are_those_of_the_inverse() -> None:
             coefficients[parents, node] = parameters.draw_coefficients(node, parents, 1, rng)[0]
         expected = np.linalg.inv(np.eye(4) - coefficients)
         for i, j in np.argwhere(transitive_closure(graph)):
-            (found,) = _path_products(parameters, graph, int(i), int(j), 1, rng)
+            (found,) = path_products(parameters, graph, int(i), int(j), 1, rng)
             assert found == pytest.approx(expected[i, j], abs=1e-4)  # residual noise of 1e-6 a coefficient
 
 
@@ -314,7 +314,7 @@ def test_of_several_sample_sizes_each_draw_takes_one_by_its_posterior() -> None:
 def test_effects_that_cannot_be_computed_are_refused_with_the_reason() -> None:
     drawn = gd.simulate.mixed(num_variables=3, num_rows=60, random_state=1)
     mixed = gd.fit(drawn.frame, score="conditional-gaussian", method="exact", num_samples=5)
-    with pytest.raises(ScoreError, match="tables of one kind"):
+    with pytest.raises(ScoreError, match="generalized-linear"):
         mixed.effect(*mixed.names[:2])
     alone = Posterior(DAGS, NAMES)
     with pytest.raises(ScoreError, match="with_parameters"):

@@ -14,10 +14,11 @@ from gflowdag.errors import DataError
 from gflowdag.posterior import runs
 from gflowdag.posterior.difference import Difference, difference
 from gflowdag.posterior.effect import DiscreteEffect, LinearEffect, checked_level
+from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import one_line
 
-Effects = pd.DataFrame | list[LinearEffect | DiscreteEffect]  # the means of all pairs, or some pairs
+Effects = pd.DataFrame | list[LinearEffect | DiscreteEffect | MeanEffect]  # means of all pairs, or some pairs
 _MOST_ROWS = 20  # of the effects of all pairs that are printed
 
 if TYPE_CHECKING:
@@ -74,16 +75,18 @@ def print_difference(found: Difference, console: Console, rows: int) -> None:
 def prepared(posterior: Posterior, table: Path | None, given: str | None) -> Posterior:
     """The posterior with what effects need, and with the graphs of a statement alone."""
     if table is not None:
-        from gflowdag.data.reading import read_csv
+        from gflowdag.data.formats import read_table
 
-        posterior = posterior.with_parameters(read_csv(table))
+        posterior = posterior.with_parameters(read_table(table))
     return posterior if given is None else posterior.given(given)
 
 
-def effects(posterior: Posterior, cause: str | None, outcome: str | None, draws: int, seed: int) -> Effects:
+def effects(
+    posterior: Posterior, cause: str | None, outcome: str | None, draws: int | None, seed: int
+) -> Effects:
     """Effects of one variable on another, of one on all others, or of all on all."""
     if cause is None:
-        return posterior.effect_matrix(num_draws=min(draws, 1000), random_state=seed)
+        return posterior.effect_matrix(num_draws=min(draws or 1000, 1000), random_state=seed)
     outcomes = [outcome] if outcome is not None else [name for name in posterior.names if name != cause]
     if not outcomes:
         raise DataError("there is no other variable")
@@ -110,6 +113,8 @@ def print_effects(found: Effects, console: Console, level: float) -> None:
     for one in found:
         if isinstance(one, LinearEffect):
             _print_linear(one, console, level)
+        elif isinstance(one, MeanEffect):
+            _print_means(one, console, level)
         else:
             _print_discrete(one, console, level)
         if one.assumed:
@@ -135,7 +140,7 @@ def _print_linear(one: LinearEffect, console: Console, level: float) -> None:
 
 
 def _print_discrete(one: DiscreteEffect, console: Console, level: float) -> None:
-    how = "" if one.is_exact else "; large tables were followed by simulated rows"
+    how = "" if one.is_exact else "; followed by simulated rows"
     console.print(
         Text(
             one_line(f"{one.cause} on {one.outcome}: any effect with probability {one.probability:.4f}{how}")
@@ -151,6 +156,23 @@ def _print_discrete(one: DiscreteEffect, console: Console, level: float) -> None
             Text(one_line(f"{row['level']} | {row['setting']}")),
             f"{row['mean']:.3f}",
             Text(f"[{row['lower']:.3f}, {row['upper']:.3f}]"),
+        )
+    console.print(printed)
+
+
+def _print_means(one: MeanEffect, console: Console, level: float) -> None:
+    told = f"any effect with probability {one.probability:.4f}. {one.meaning}"
+    console.print(Text(one_line(f"{one.cause} on {one.outcome}: {told}")))
+    printed = Table(box=None, pad_edge=False, header_style="bold")
+    printed.add_column(Text(one_line(f"{one.outcome} | do({one.cause} = …)")), overflow="fold")
+    printed.add_column("mean", justify="right", no_wrap=True)
+    printed.add_column(f"{level:.0%} interval", justify="right", no_wrap=True)
+    rows: Any = one.table(level)
+    for row in rows.to_dict(orient="records"):
+        printed.add_row(
+            Text(one_line(str(row["setting"]))),
+            f"{row['mean']:.4g}",
+            Text(f"[{row['lower']:.4g}, {row['upper']:.4g}]"),
         )
     console.print(printed)
 

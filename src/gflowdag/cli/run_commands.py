@@ -86,7 +86,12 @@ def effect(
     given: Annotated[str | None, typer.Option(help="Statement that holds: 'A -> B'.")] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.95,
     table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Number of draws of the parameters.")] = 10_000,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of draws of the parameters (default: 10,000; 2,000 in tables of both kinds)."
+        ),
+    ] = None,
     seed: Seed = 0,
     json: JSON = False,
 ) -> None:

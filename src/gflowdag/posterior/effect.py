@@ -151,10 +151,10 @@ class LinearEffect(Effect):
 
 @dataclass(frozen=True, eq=False)
 class DiscreteEffect(Effect):
-    """An effect between discrete variables: the distribution of the outcome for each setting of the cause.
+    """An effect on a discrete variable: the distribution of the outcome for each setting of the cause.
 
     Attributes:
-        cause_levels: what the cause can be set to.
+        cause_levels: what the cause is set to: its levels, or the quartiles of a continuous cause.
         outcome_levels: what the outcome can be.
         distributions: draws of `P(outcome | do(cause))`, [m, levels of the cause, levels of the outcome].
         weights: of these draws, [m], with sum one.
@@ -222,8 +222,8 @@ class DiscreteEffect(Effect):
         return {"mean": draws.mean(), "lower": lower, "upper": upper}
 
     def _probability(self, outcome: Hashable, setting: Hashable) -> NDArray[np.float64]:
-        a = _position(setting, self.cause_levels, self.cause)
-        b = _position(outcome, self.outcome_levels, self.outcome)
+        a = setting_place(setting, self.cause_levels, self.cause)
+        b = setting_place(outcome, self.outcome_levels, self.outcome)
         return self.distributions[:, a, b]
 
 
@@ -234,7 +234,8 @@ def checked_level(level: float) -> float:
     return level
 
 
-def _position(level: Hashable, levels: tuple[Hashable, ...], name: str) -> int:
+def setting_place(level: Hashable, levels: tuple[Hashable, ...], name: str) -> int:
+    """The place of a setting among those of the variable `name`, or an error that lists them."""
     if level not in levels:
         raise DataError(f"{name} has no level {level!r}: {instead(str(level), map(str, levels))}")
     return levels.index(level)

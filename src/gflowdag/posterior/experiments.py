@@ -21,7 +21,7 @@ from scipy.special import logsumexp, rel_entr
 from gflowdag.errors import DataError
 from gflowdag.graph.bits import graph_keys
 from gflowdag.posterior.diagnostics import Verdict
-from gflowdag.posterior.network_effects import known_parameters
+from gflowdag.posterior.network_effects import conjugate_parameters
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.probability import samples_with
 from gflowdag.runtime.messages import unknown_name
@@ -29,7 +29,7 @@ from gflowdag.score.predictive import draw_rows, log_predictive
 
 if TYPE_CHECKING:
     from gflowdag.posterior.probability import Feature
-    from gflowdag.score.conjugate import ParameterPosterior
+    from gflowdag.score.conjugate import ConjugateParameters
 
 MAX_GRAPHS = 2000  # that are weighed: beyond, as many are drawn from the posterior
 _CELLS_AT_ONCE = 1 << 22  # numbers of one block of simulated tables
@@ -129,7 +129,7 @@ def next_experiments(
     random_state: int | np.random.Generator | None = 0,
 ) -> NextExperiments:
     """The experiments by expected information; see `Posterior.next_experiments`."""
-    parameters = known_parameters(posterior)
+    parameters = conjugate_parameters(posterior, "The next experiment")
     for name, value, least in (("num_rows", num_rows, 1), ("num_outcomes", num_outcomes, 2)):
         if value < least:
             raise DataError(f"{name} must be {least} or more, got {value}")
@@ -173,7 +173,7 @@ def next_experiments(
 
 
 def _gains(
-    parameters: ParameterPosterior,
+    parameters: ConjugateParameters,
     graphs: NDArray[np.bool_],
     weights: NDArray[np.float64],
     groups: NDArray[np.int64],

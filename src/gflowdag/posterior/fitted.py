@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gflowdag.data.networks import DiscreteNetwork, LinearGaussianNetwork
 from gflowdag.errors import ScoreError
-from gflowdag.posterior.network_effects import known_parameters
+from gflowdag.posterior.network_effects import conjugate_parameters
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.place import option
 from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters
@@ -15,7 +15,7 @@ from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters
 
 def fitted_network(posterior: Posterior, k: int | None) -> DiscreteNetwork | LinearGaussianNetwork:
     """See `Posterior.fitted_network`."""
-    parameters = known_parameters(posterior)
+    parameters = conjugate_parameters(posterior, "A network with fitted parameters")
     graph = posterior.map_graph().to_numpy() if k is None else posterior.samples[k]
     if isinstance(parameters, DiscreteParameters):
         return _discrete(posterior, parameters, graph)

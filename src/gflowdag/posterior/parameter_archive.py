@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gflowdag.errors import ScoreError
 from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters, ParameterPosterior
+from gflowdag.score.generalized_linear import GeneralizedLinear
+from gflowdag.score.mixed_parameters import MixedParameters
 
 MAX_KEPT = 32 * 2**20  # bytes before compression; beyond, effects ask for the table
 _GAUSSIAN = ("scatter", "degrees", "group_of_node")
 _DISCRETE = ("codes", "counts", "cardinalities", "ess", "group_of_node")
+_MIXED = ("values", "num_levels", "intervened", "ess", "constants")
+_NO_NUMBER = -1.0  # of a hyper-parameter that is not set
 _PREFIX = "parameters_"
 
 
@@ -20,8 +25,12 @@ def parameter_members(parameters: ParameterPosterior | None) -> dict[str, NDArra
     """The members of a file; none where there is nothing to keep, or too much."""
     if parameters is None:
         return {}
-    names = _GAUSSIAN if isinstance(parameters, GaussianParameters) else _DISCRETE
-    arrays = {_PREFIX + name: _narrow(getattr(parameters, name)) for name in names}
+    if isinstance(parameters, MixedParameters):
+        found = _mixed_members(parameters)
+    else:
+        names = _GAUSSIAN if isinstance(parameters, GaussianParameters) else _DISCRETE
+        found = {name: getattr(parameters, name) for name in names}
+    arrays = {_PREFIX + name: _narrow(array) for name, array in found.items()}
     return arrays if sum(array.nbytes for array in arrays.values()) <= MAX_KEPT else {}
 
 
@@ -40,6 +49,8 @@ def read_parameters(arrays: Mapping[str, NDArray[Any]], d: int) -> ParameterPost
         return _gaussian(found, d)
     if found.keys() == set(_DISCRETE):
         return _discrete(found, d)
+    if found.keys() == set(_MIXED):
+        return _mixed(found, d)
     raise ValueError("members are missing")
 
 
@@ -64,6 +75,45 @@ def _discrete(found: Mapping[str, NDArray[Any]], d: int) -> DiscreteParameters:
     if (codes < 0).any() or (codes >= levels[:, None]).any() or (counts < 0).any():
         raise ValueError("a level or a count is out of range")
     return DiscreteParameters(codes.astype(np.int32), counts, levels, ess, _groups(found, d, groups))
+
+
+def _mixed_members(parameters: MixedParameters) -> dict[str, NDArray[Any]]:
+    score, values = parameters.score, parameters.values
+    given = (score.cells_per_row, score.alpha_mu, score.alpha_w, score.deviation)
+    intervened = np.zeros((0, 0)) if parameters.intervened is None else parameters.intervened
+    return {
+        "values": values,
+        "num_levels": parameters.num_levels,
+        "intervened": intervened.astype(np.int64),
+        "ess": np.atleast_1d(np.asarray(score.ess, np.float64)),
+        "constants": np.array([_NO_NUMBER if number is None else number for number in given]),
+    }
+
+
+def _mixed(found: Mapping[str, NDArray[Any]], d: int) -> MixedParameters:
+    values, ess, constants = (np.asarray(found[name], np.float64) for name in ("values", "ess", "constants"))
+    num_levels, intervened = _whole(found["num_levels"]), _whole(found["intervened"])
+    if values.ndim != 2 or values.shape[1] != d or num_levels.shape != (d,) or not len(values):
+        raise ValueError("the table does not fit")
+    if ess.ndim != 1 or constants.shape != (4,) or (intervened.size and intervened.shape != values.shape):
+        raise ValueError("the hyper-parameters do not fit")
+    codes = values[:, num_levels > 0]
+    if (codes != codes.round()).any() or (codes < 0).any() or (codes >= num_levels[num_levels > 0]).any():
+        raise ValueError("a level is out of range")
+    cells_per_row, alpha_mu, alpha_w, deviation = (
+        None if number == _NO_NUMBER else number for number in constants.tolist()
+    )
+    try:
+        score = GeneralizedLinear(
+            ess=tuple(ess.tolist()),
+            cells_per_row=cells_per_row,
+            alpha_mu=alpha_mu,  # pyright: ignore[reportArgumentType]  (checked there)
+            alpha_w=alpha_w,
+            deviation=deviation,  # pyright: ignore[reportArgumentType]
+        )
+    except ScoreError as error:
+        raise ValueError(str(error)) from error
+    return MixedParameters(values, num_levels, intervened != 0 if intervened.size else None, score)
 
 
 def _groups(found: Mapping[str, NDArray[Any]], d: int, groups: int) -> NDArray[np.int64]:

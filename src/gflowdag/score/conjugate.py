@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, softmax
 
 from gflowdag.errors import TooLargeError
+
+if TYPE_CHECKING:
+    from gflowdag.score.mixed_parameters import MixedParameters
 
 MAX_CELLS = 1 << 22  # of one conditional table
 _AT_ONCE = 1 << 22  # cells of conditional tables drawn at a time
@@ -107,7 +110,8 @@ class DiscreteParameters:
         step = max(_AT_ONCE // cells, 1)
         for start in range(0, size, step):
             part = slice(start, start + step)
-            tables[part] = _draw_dirichlet(counts + (ess[part] / cells)[:, None, None], rng)
+            alpha = counts + (ess[part] / cells)[:, None, None]
+            tables[part] = softmax(log_dirichlet(alpha, rng), axis=-1)
         return tables.reshape(size, *shape)
 
     def mean_table(self, node: int, parents: Sequence[int]) -> NDArray[np.float64]:
@@ -137,7 +141,8 @@ class DiscreteParameters:
         return found, softmax([_log_marginal(found, size) for size in self.ess])
 
 
-ParameterPosterior: TypeAlias = GaussianParameters | DiscreteParameters
+ConjugateParameters: TypeAlias = GaussianParameters | DiscreteParameters
+ParameterPosterior: TypeAlias = "ConjugateParameters | MixedParameters"
 
 
 def _log_marginal(counts: NDArray[np.float64], ess: float) -> float:
@@ -149,7 +154,9 @@ def _log_marginal(counts: NDArray[np.float64], ess: float) -> float:
     )
 
 
-def _draw_dirichlet(alpha: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draws from Dirichlet distributions along the last axis; in logs, since `alpha` may be tiny."""
-    logs = np.log(rng.standard_gamma(alpha + 1)) + np.log1p(-rng.random(alpha.shape)) / alpha
-    return np.asarray(softmax(logs, axis=-1))
+def log_dirichlet(alpha: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draws from Dirichlet distributions along the last axis, each up to a factor.
+
+    In logs, since `alpha` may be tiny.
+    """
+    return np.log(rng.standard_gamma(alpha + 1)) + np.log1p(-rng.random(alpha.shape)) / alpha

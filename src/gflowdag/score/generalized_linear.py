@@ -29,6 +29,7 @@ from gflowdag.score.set_function import row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+    from gflowdag.score.mixed_parameters import MixedParameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,7 @@ class GeneralizedLinearLikelihood(LocalScore):
     def __init__(self, data: Dataset, parameters: GeneralizedLinear):
         is_discrete = np.array([kind == "discrete" for kind in data.kinds])
         self.num_variables = data.num_variables
+        self._data, self._parameters = data, parameters
         self._deviation = parameters.deviation
         self._is_discrete = is_discrete
         self._place = np.where(is_discrete, np.cumsum(is_discrete), np.cumsum(~is_discrete)) - 1
@@ -127,6 +129,12 @@ class GeneralizedLinearLikelihood(LocalScore):
             f"columns, multinomial logistic ones of {shown(discrete)}. Directions between the kinds are told "
             "apart by the form of the relation alone: a skewed or two-peaked column can decide them.",
         )
+
+    @property
+    def parameter_posterior(self) -> MixedParameters:
+        from gflowdag.score.mixed_parameters import MixedParameters
+
+        return MixedParameters.of(self._data, self._parameters)
 
     def local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         parents = np.asarray(parents, bool)
@@ -184,6 +192,25 @@ class GeneralizedLinearLikelihood(LocalScore):
 
         map_threads(fill, range(len(of_discrete)))
 
+    def alternatives(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Log marginal likelihoods of the models of a node that its score averages, weights included.
+
+        Of a discrete node one for each equivalent sample size, [e]. Of a continuous node with discrete
+        parents two: a regression in every cell, and one regression with levels that shift the mean; without
+        discrete parents these are one.
+
+        Args:
+            node: whose score it is.
+            parents: bool [d].
+        """
+        if self._is_discrete[node]:
+            chosen, continuous = parents[self._is_discrete], parents[~self._is_discrete]
+            return self._of_sample_sizes(node, chosen, continuous[None])[:, 0]
+        within_cells = self._within_cells.local(node, parents[None])
+        if not parents[self._is_discrete].any():
+            return within_cells
+        return np.append(within_cells, self._shifts.local(node, parents[None]))
+
     def _logistic(
         self, node: int, chosen: NDArray[np.bool_], covariates: NDArray[Any]
     ) -> NDArray[np.float64]:
@@ -191,6 +218,12 @@ class GeneralizedLinearLikelihood(LocalScore):
 
         `covariates` are sets of continuous columns, bool [s, m], or columns, int [k], for all their subsets.
         """
+        return logsumexp(self._of_sample_sizes(node, chosen, covariates), axis=0)
+
+    def _of_sample_sizes(
+        self, node: int, chosen: NDArray[np.bool_], covariates: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """The same for each equivalent sample size, with its log weight, [e, s]."""
         group, own = int(self._group_of_node[node]), int(self._place[node])
         r = int(self._cardinalities[own])
         order, starts = rows_by_cell(self._codes[group], self._cardinalities, chosen)
@@ -211,9 +244,7 @@ class GeneralizedLinearLikelihood(LocalScore):
             [part.log_marginals(0, sets)[:, None] for part in self._dirichlet[group]], axis=1
         )
         weights = self._log_weights[group] + without
-        return logsumexp(
-            (self._log_weights[group] + with_node - logsumexp(weights))[:, None] + ratios, axis=0
-        )
+        return (self._log_weights[group] + with_node - logsumexp(weights))[:, None] + ratios
 
 
 def _mean(

@@ -172,7 +172,7 @@ def _add_log_bayes_factors(
         wanted = pseudo_counts[e] if is_far else middle
         if wanted != anchor:
             anchor = wanted
-            value = _climb(level, design, anchor, deviation, coefficients, hessian)
+            value = climb(level, design, anchor, deviation, coefficients, hessian)
             null = _null(counts, anchor, null_intercepts, null_hessian)
         added = pseudo_counts[e] - anchor
         factor[:], null_factor[:] = hessian, null_hessian
@@ -181,7 +181,7 @@ def _add_log_bayes_factors(
 
 
 @compiled
-def _climb(
+def climb(
     level: NDArray[np.int64],
     design: NDArray[np.float64],
     pseudo_count: float,
@@ -200,7 +200,7 @@ def _climb(
     probabilities = np.empty((others, n))
     weighted = np.empty(n)
     trial = np.empty_like(coefficients)
-    value = _log_posterior(level, design, pseudo_count, deviation, coefficients, probabilities)
+    value = log_posterior(level, design, pseudo_count, deviation, coefficients, probabilities)
     for _ in range(_STEPS):
         _derivatives(
             level, design, pseudo_count, deviation, coefficients, probabilities, weighted, gradient, hessian
@@ -215,7 +215,7 @@ def _climb(
             for l in range(others):
                 for a in range(k):
                     trial[l, a] = coefficients[l, a] + share * gradient[l * k + a]
-            reached = _log_posterior(level, design, pseudo_count, deviation, trial, probabilities)
+            reached = log_posterior(level, design, pseudo_count, deviation, trial, probabilities)
             if reached >= value:
                 break
             share *= 0.5
@@ -281,7 +281,7 @@ def _laplace(
 
 
 @compiled
-def _log_posterior(
+def log_posterior(
     level: NDArray[np.int64],
     design: NDArray[np.float64],
     pseudo_count: float,

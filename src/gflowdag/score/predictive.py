@@ -17,14 +17,14 @@ from gflowdag.errors import TooLargeError
 from gflowdag.graph.order import topological_order
 from gflowdag.score.conjugate import (
     MAX_CELLS,
+    ConjugateParameters,
     DiscreteParameters,
     GaussianParameters,
-    ParameterPosterior,
 )
 
 
 def draw_rows(
-    parameters: ParameterPosterior,
+    parameters: ConjugateParameters,
     graph: NDArray[np.bool_],
     num_rows: int,
     target: int | None,
@@ -48,7 +48,7 @@ def draw_rows(
 
 
 def log_predictive(
-    parameters: ParameterPosterior,
+    parameters: ConjugateParameters,
     graphs: NDArray[np.bool_],
     rows: NDArray[np.float64],
     target: int | None,
@@ -83,7 +83,7 @@ def log_predictive(
 class _Changes:
     """What rows add to the set function `M(S)` of a score, each set computed once."""
 
-    def __init__(self, parameters: ParameterPosterior, rows: NDArray[np.float64]):
+    def __init__(self, parameters: ConjugateParameters, rows: NDArray[np.float64]):
         self._parameters, self._rows = parameters, rows
         self._known: dict[tuple[int, tuple[int, ...]], NDArray[np.float64]] = {}
         if isinstance(parameters, GaussianParameters):

@@ -1,0 +1,82 @@
+"""What all effects start from: graphs grouped by what an effect depends on, columns and their levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gflowdag.data.columns import Column
+from gflowdag.graph.closure import transitive_closure
+from gflowdag.graph.order import topological_order
+from gflowdag.graph.separation import reaches
+from gflowdag.posterior.posterior import Posterior
+
+
+class Case(NamedTuple):
+    """Graphs that agree in all that one effect depends on."""
+
+    graph: NDArray[np.bool_]  # [d, d]; edges that do not matter are left out
+    present: bool  # whether there is a directed path
+    weight: float
+    num_draws: int
+    members: NDArray[np.int64]  # indices of its samples
+
+
+def graph_cases(posterior: Posterior, i: int, j: int, num_draws: int, *, whole_past: bool) -> Iterator[Case]:
+    """The sampled graphs, grouped by what an effect of i on j depends on; draws in proportion to weights.
+
+    In a linear network that is the parents of every node on a directed path; in a discrete one (`whole_past`)
+    the parents of every ancestor of j, with the edges into i cut.
+    """
+    graphs = posterior.samples.copy()
+    present = reaches(graphs, (j,))[:, i]
+    graphs[:, :, i] = False  # i is set from outside
+    relevant = reaches(graphs, (j,))
+    if not whole_past:
+        relevant &= (transitive_closure(graphs) | np.eye(len(posterior.names), dtype=bool))[:, i]
+    graphs &= relevant[:, None, :]
+    keys = np.concatenate([np.packbits(graphs.reshape(len(graphs), -1), axis=1), present[:, None]], axis=1)
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    order = np.argsort(inverse, kind="stable")
+    bounds = np.searchsorted(inverse[order], np.arange(len(first) + 1))
+    for case, sample in enumerate(first):
+        members = order[bounds[case] : bounds[case + 1]]
+        weight = float(posterior.weights[members].sum())
+        draws = max(round(num_draws * weight), 1)
+        yield Case(graphs[sample], bool(present[sample]), weight, draws, members)
+
+
+def scaled(weights: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
+    """Weights with the sum `mass`, where they have any."""
+    total = weights.sum()
+    return weights * (mass / total) if total > 0 else weights
+
+
+def path_statement(posterior: Posterior, cause: str, outcome: str) -> str:
+    from gflowdag.posterior.statement_language import written
+
+    return f"{written(cause)} ~> {written(outcome)}"
+
+
+def column_of(posterior: Posterior, name: str) -> Column:
+    """How the column was coded; as it is where nobody knows."""
+    if posterior.table is None:
+        return Column(name, "continuous")
+    return posterior.table.columns[posterior.table.names.index(name)]
+
+
+def levels_of(posterior: Posterior, name: str, number: int) -> tuple[Any, ...]:
+    levels = None if posterior.table is None else column_of(posterior, name).levels
+    return tuple(range(number)) if levels is None else levels
+
+
+def past_of(graph: NDArray[np.bool_], i: int, j: int) -> Iterator[tuple[int, list[int]]]:
+    """The ancestors of j and j itself, each with its parents, in a topological order; i is left out."""
+    ancestors = reaches(graph, (j,))
+    for node in topological_order(graph).tolist():
+        if ancestors[node] and node != i:
+            yield node, np.flatnonzero(graph[:, node]).tolist()
