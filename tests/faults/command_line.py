@@ -16,16 +16,20 @@ LONGEST = 280  # seconds that a program may take; a test may take 300
 
 # Small networks, few weighted orders, a checkpoint at every look: a short run with many moments to die.
 # Interrupts count even where the tests run in the background of a shell, which would ignore them.
-SMALL_RUN = """
+SMALL_SETTINGS = """
 import functools, inspect, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from gflowdag.cli import app as cli
 from gflowdag.estimators import order_gflownet
+from gflowdag.estimators.parent_set_mcmc import ParentSetMCMC
+from gflowdag.mcmc.unrestricted import saved
 order_gflownet.Options = functools.partial(order_gflownet.Options, checkpoint_seconds=0.0, chunk_seconds=0.02)
 order_gflownet._NUM_WEIGHTED = order_gflownet._SAMPLING_BATCH = 256
 inspect.unwrap(order_gflownet.OrderGFlowNet.__init__).__kwdefaults__.update(width=16, depth=1, batch_size=16)
-cli.main()
+inspect.unwrap(ParentSetMCMC.__init__).__kwdefaults__.update(max_error=1e-9)
+saved.SECONDS_BETWEEN, saved.SHARE_OF_TIME = 0.0, 1.0
 """
+SMALL_RUN = SMALL_SETTINGS + "cli.main()\n"
 
 
 def start(*arguments: str | Path, first: str = "") -> subprocess.Popen[str]:
@@ -44,28 +48,6 @@ def run(*arguments: str | Path, first: str = "") -> tuple[int, str, str]:
     process = start(*arguments, first=first)
     out, errors = process.communicate(timeout=LONGEST)
     return process.returncode, out, errors
-
-
-def kill_after(seconds: float, *arguments: str | Path) -> bool:
-    """Start, and kill -9 after some seconds; whether it was still running."""
-    process = start(*arguments)
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    return process.returncode == -signal.SIGKILL
-
-
-def kill_at_deed(moment: int, folder: Path, *arguments: str | Path) -> bool:
-    """Kill -9 in the middle of the `moment`-th deed to files below `folder`; whether it came to that."""
-    disk = f"faulty_disk(Path({str(folder)!r}), 'kill', {moment})"
-    first = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from pathlib import Path; from faulty_disk import faulty_disk\n"
-        f"disk = {disk}; disk.__enter__()\n"
-    )
-    return run(*arguments, first=first)[0] == -signal.SIGKILL
 
 
 def kill_at_step(step: int, folder: Path, *arguments: str | Path) -> None:

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forked import Forker
+from tallies import Tally
 
 from gflowdag.cli import commands
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """Counts what a test tries."""
+    return Tally(request.node.nodeid)
+
+
+@pytest.fixture(scope="module")
+def forker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forker]:
+    """The command line, to be killed often."""
+    forker = Forker(tmp_path_factory.mktemp("forked"))
+    yield forker
+    forker.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ Between two deeds nothing changes on the disk, so a death at each deed in turn i
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable
 from itertools import count
@@ -20,7 +19,7 @@ import pytest
 from faulty_disk import Fault, faulty_disk
 
 from gflowdag.cli.app import app
-from gflowdag.errors import FileFormatError, FileWriteError, GFlowDAGError, TrainingError
+from gflowdag.errors import FileFormatError, GFlowDAGError, TrainingError
 from gflowdag.gflownet import trainer
 from gflowdag.gflownet.checkpoint import load_checkpoint, save_checkpoint
 from gflowdag.posterior import runs
@@ -246,22 +245,3 @@ def test_a_clock_that_jumps_changes_no_answer(
     gflowdag("fit", table, "--method", "exact", "--samples", "20", "-q", "--out", tmp_path / "run")
     assert (tmp_path / "run" / "posterior.npz").read_bytes() == (answer / "posterior.npz").read_bytes()
     assert 0 <= runs.read_manifest(tmp_path / "run")["seconds"] < 3600
-
-
-def test_an_ordinary_user_is_told_of_a_folder_that_is_read_only(answer: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "read-only"
-    folder.mkdir(mode=0o555)
-    is_root = os.geteuid() == 0
-    if is_root:  # who may write everywhere
-        os.seteuid(65534)
-    try:
-        with pytest.raises(FileWriteError, match=r"cannot write .*read-only.*: Permission denied"):
-            runs.Run.start(folder / "run", {})
-        with pytest.raises(FileWriteError, match=r"cannot write .*read-only.*: Permission denied"):
-            runs.Run.start_new(folder, "run", {})
-        with pytest.raises(FileWriteError, match=r"cannot write .*read-only.*: Permission denied"):
-            Posterior(np.zeros((1, 2, 2)), "ab").save(folder / "posterior.npz")
-    finally:
-        if is_root:
-            os.seteuid(0)
-    assert not list(folder.iterdir())

@@ -378,9 +378,16 @@ def main() -> None:
             )
         if isinstance(end, OSError) and end.filename is None and end.errno in _UNWRITABLE:
             _fail_without_output(end)
-        if isinstance(end, RuntimeError) and "RESOURCE_EXHAUSTED" in str(end):  # a device has no memory left
+        if _is_out_of_memory(end):
             _fail(_OUT_OF_MEMORY, 1)
         raise
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device, or what loads compiled modules, says in its own words that it has no memory left."""
+    if isinstance(error, RuntimeError):
+        return "RESOURCE_EXHAUSTED" in str(error)
+    return isinstance(error, ImportError) and "failed to map segment" in str(error)
 
 
 def _is_raised_by(package: str, error: BaseException) -> bool:

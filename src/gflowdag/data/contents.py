@@ -24,6 +24,7 @@ from gflowdag.runtime.memory import total_memory
 STANDARD_INPUT = Path("-")
 _PATIENCE_SECONDS = 3.0  # with a pipe, before the user is told what is waited for
 _LARGEST = 1 << 34  # bytes, whatever the memory
+_PIECE = 1 << 24  # bytes that are read at once
 _COPIES = 4  # of a file in memory while it is read: bytes, text, cells, numbers
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
@@ -48,7 +49,7 @@ def read_bytes(path: Path, error: type[GFlowDAGError]) -> bytes:
             continue
         try:
             with opened(io.BytesIO(content)) as stream:
-                content = stream.read(most_bytes() + 1)
+                content = _up_to_the_limit(stream)
         except GFlowDAGError as problem:
             raise error(f"{path} {problem}") from problem
         except _DAMAGE as problem:
@@ -84,6 +85,18 @@ def decoded(path: Path, content: bytes, error: type[GFlowDAGError]) -> str:
         raise error(
             f"{path} is not UTF-8 text (line {line}). Save it as UTF-8 (in Excel: CSV UTF-8)."
         ) from problem
+
+
+def _up_to_the_limit(stream: Any) -> bytes:
+    """What is left in a stream, or one byte more than is ever read.
+
+    In pieces: asked for all at once, Python takes memory for the largest file first.
+    """
+    pieces, left = [], most_bytes() + 1
+    while left and (piece := stream.read(min(left, _PIECE))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
 
 
 def _opened_zip(stream: Any) -> Any:
@@ -135,14 +148,14 @@ def _file_or_pipe(path: Path) -> bytes:
         raise OSError(errno.EINVAL, f"it is a {kind}, not a file; save its output in a file first")
     # A pipe that nobody writes to keeps us waiting even when it is opened.
     with _told_while_waiting(str(path)) if stat.S_ISFIFO(mode) else nullcontext(), path.open("rb") as stream:
-        return stream.read(most_bytes() + 1)
+        return _up_to_the_limit(stream)
 
 
 def _standard_input() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         raise OSError(errno.EINVAL, "it is a terminal; send a file there, as in gflowdag check - < TABLE.csv")
     with _told_while_waiting("standard input"):
-        return sys.stdin.buffer.read(most_bytes() + 1)
+        return _up_to_the_limit(sys.stdin.buffer)
 
 
 @contextmanager

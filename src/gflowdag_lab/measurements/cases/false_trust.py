@@ -1,9 +1,9 @@
 """How often an answer says "trusted" and is wrong: small hard posteriors, every method that judges itself.
 
 What counts, fixed before anything was measured: an answer is *false trust* if its verdict is "trusted" and an
-edge probability is more than 0.05 from the exact one. The bar is fewer than one in a thousand at default
-options, over all families but the needle, which no chain of small steps can find. Short runs, and runs of few
-chains, are to provoke it; each case found there is explained too.
+edge probability is more than 0.05 from the exact one. The bar is fewer than one in a thousand of the trusted
+answers at default options, over all families but the needle, which no chain of small steps can find. Short
+runs, and runs of few chains, are to provoke it; each case found there is explained too.
 
 Rows are kept in a file as they come, and what stands there is not run again.
 """
@@ -61,21 +61,21 @@ MOST = {"iterations": 8192} | FEW  # sweeps; without a limit chains that do not 
 SHORT = {"num_chains": 64, "thinning": 10} | FEW
 SETTINGS = (
     # These chains stop as soon as they are trusted: their defaults are as short as an answer can be.
-    Setting("parent-set-mcmc", "default", MOST, CHAIN, 3),
+    Setting("parent-set-mcmc", "default", MOST, CHAIN, 1),
     Setting("parent-set-mcmc", "4 chains", {"num_chains": 4} | MOST, CHAIN, 8),
-    Setting("parent-set-mcmc", "narrow", {"core_size": 0, "num_outsiders": 1} | MOST, CHAIN, 196),
-    Setting("order-mcmc", "default", FEW, NET, 196),
-    Setting("order-mcmc", "4 chains", {"num_chains": 4} | FEW, CHAIN, 196),
+    Setting("parent-set-mcmc", "narrow", {"core_size": 0, "num_outsiders": 1} | MOST, CHAIN, 98),
+    Setting("order-mcmc", "default", FEW, NET, 49),
+    Setting("order-mcmc", "4 chains", {"num_chains": 4} | FEW, CHAIN, 49),
     Setting("order-mcmc", "16 chains, 150 steps", {"num_chains": 16, "iterations": 150} | FEW, CHAIN, 2),
-    Setting("mc3", "default", FEW, CHAIN, 98),
-    Setting("mc3", "4 chains, no burn-in", {"num_chains": 4, "burn_in": 0} | FEW, CHAIN, 98),
+    Setting("mc3", "default", FEW, CHAIN, 49),
+    Setting("mc3", "4 chains, no burn-in", {"num_chains": 4, "burn_in": 0} | FEW, CHAIN, 49),
     Setting("mc3", "64 chains, 5,000 steps", SHORT | {"num_steps": 5000, "burn_in": 1000}, CHAIN, 1),
     Setting("mc3", "64 chains, 1,000 steps", SHORT | {"num_steps": 1000, "burn_in": 200}, CHAIN, 1),
     Setting("gadget", "default", FEW, CHAIN, 196),
     Setting("order-gflownet", "default", {}, NET, 490),
-    Setting("order-gflownet", "100 iterations", {"iterations": 100}, NET, 9),
+    Setting("order-gflownet", "100 iterations", {"iterations": 100}, NET, 8),
     Setting("dag-gflownet", "default", {}, NET, 490),
-    Setting("dag-gflownet", "200 iterations", {"iterations": 200}, NET, 9),
+    Setting("dag-gflownet", "200 iterations", {"iterations": 200}, NET, 8),
 )
 
 
@@ -188,7 +188,7 @@ def _counts(rows: list[Fit], column: str, value: str) -> Row:
         "runs": len(chosen),
         "trusted": len(trusted),
         "false": false,
-        "share_at_most": upper_bound(false, len(chosen)),
+        "share_at_most": upper_bound(false, len(trusted)),
         "largest_trusted_error": max(trusted, default=0.0),
     }
 
