@@ -8,10 +8,11 @@ from rich.table import Table
 
 from gflowdag.data import Dataset, load_dataset
 from gflowdag.data.read_options import Transform
+from gflowdag.display.digest import SURE
 from gflowdag.estimators.fitting import fit
 
 _SCALES: dict[str, Transform | None] = {"as measured": None, "log": "log", "rank": "rank"}
-_SURE, _LIKELY = 0.9, 0.5
+_LIKELY = 0.5
 
 
 def print_transforms(console: Console) -> None:
@@ -30,9 +31,9 @@ def print_transforms(console: Console) -> None:
     )
     console.print("\nThe same table on other scales", style="bold")
     for scale, probabilities in zip(_SCALES, p, strict=True):
-        sure = probabilities > _SURE
+        sure = probabilities > SURE
         reversed_ = f"; the published graph has {int((sure & truth.T).sum())} of them the other way round"
-        console.print(f"{scale}: {int(sure.sum())} arrows above {_SURE}{reversed_ if sure.any() else ''}")
+        console.print(f"{scale}: {int(sure.sum())} arrows above {SURE}{reversed_ if sure.any() else ''}")
     console.print(_table(p, names, truth))
     console.print(
         "An exact answer is exact for one scale only. Choose the scale before you look: gflowdag fit sachs "

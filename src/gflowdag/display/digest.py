@@ -14,6 +14,8 @@ from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import Language
 
 MAX_ROWS = 20
+SURE = 0.9  # least probability of an edge that is called sure
+OPEN_SHARE = 0.25  # of a connection: where the rarer direction has that much, the direction is open
 _LEAST_PROBABILITY = 0.01
 _DECIMALS = {"edges": 2, "shd": 2, "log_evidence": 2, "pareto_k": 2, "seconds": 1}  # three elsewhere
 ASSUMED = " (assumed)"  # after an edge whose direction the score took for granted; a note says why

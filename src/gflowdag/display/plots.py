@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from gflowdag.display.block_layout import BlockLayout, graph_layout
 from gflowdag.display.curves import roc_points
+from gflowdag.display.digest import OPEN_SHARE
 from gflowdag.display.truncate import num_columns, truncated_names
 from gflowdag.errors import DataError
 from gflowdag.posterior import metrics
@@ -36,7 +37,6 @@ _MAX_LABEL = 18  # columns
 _FONT_SIZE, _LEAST_FONT_SIZE = 10.0, 3.0
 _LARGEST = 24.0  # side of a figure
 _TICK_SPACING = 6.5  # least distance of two names along an axis
-_OPEN_SHARE = 0.25  # the rarer direction has at least this share: drawn with a hollow head
 
 
 def heat_map(posterior: Posterior, *, ax: Axes | None = None, colour_bar: bool = True) -> Axes:
@@ -103,7 +103,7 @@ def graph(
     shown = p > threshold
     for i, j in np.argwhere(shown):
         forward, reverse = float(p[i, j]), float(p[j, i])
-        hollow = reverse >= _OPEN_SHARE * (forward + reverse)
+        hollow = reverse >= OPEN_SHARE * (forward + reverse)
         colour = _BLUE if true is None else _GREEN if true[i, j] else _ORANGE if true[j, i] else _RED
         _draw_edge(ax, layout, i, j, colour, scale * (0.6 + 2 * forward), hollow, both=bool(shown[j, i]))
     if true is not None:

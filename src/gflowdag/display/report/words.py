@@ -8,16 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gflowdag.data import Dataset
-from gflowdag.display.digest import is_vouched_for
+from gflowdag.display.digest import OPEN_SHARE, SURE, is_vouched_for
 from gflowdag.display.orientation import OrientingEvidence
 from gflowdag.posterior.importance import MAXIMAL_PARETO_K, MINIMAL_ESS
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
 from gflowdag.runtime.messages import counted
 
-_SURE = 0.9
 _PROBABLE = 0.75
-_OPEN_SHARE = 0.25  # the rarer direction has at least this share: the direction is open
 _NAMED = 6  # edges that a sentence lists
 
 VERDICTS = {
@@ -166,7 +164,7 @@ def findings(posterior: Posterior) -> list[str]:
         return ["A single variable has no edges."]
     connected = [pair["probability"] + pair["reverse"] for pair in pairs]
     kinds = [_kind(pair["probability"], pair["reverse"], assumed=pair["assumed"]) for pair in pairs]
-    apart = sum(p < 1 - _SURE for p in connected)
+    apart = sum(p < 1 - SURE for p in connected)
     unconnected = f"{apart} {'pair is' if apart == 1 else 'pairs are'}"
     among = f"{counted(len(pairs), 'pair')} of variables"
     if is_vouched_for(posterior):
@@ -191,12 +189,12 @@ def findings(posterior: Posterior) -> list[str]:
 def _kind(probability: float, reverse: float, *, assumed: bool) -> str | None:
     """Which of `_OPENINGS` speaks of a pair, given its more probable direction and the other one."""
     connected = probability + reverse
-    if assumed and connected >= _SURE:
+    if assumed and connected >= SURE:
         return "assumed"
-    if probability >= _SURE:
+    if probability >= SURE:
         return "sure"
-    if connected >= _SURE:
-        return "open" if reverse >= _OPEN_SHARE * connected else "directed"
+    if connected >= SURE:
+        return "open" if reverse >= OPEN_SHARE * connected else "directed"
     if connected >= _PROBABLE:
         return "probable"
     return "undecided" if connected >= 1 - _PROBABLE else None
