@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.checks import discrete_copies
 from gflowdag.data.notes import identifiers, row_numbers
@@ -89,8 +91,8 @@ def _without_copies(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOp
 
 def _without(names: list[str], data: Dataset, options: ReadOptions) -> ReadOptions | None:
     if data.intervened is not None:
-        targets = data.intervened.any(axis=0)
-        names = [name for name in names if not targets[data.names.index(name)]]
+        targets = {data.names[index] for index in np.flatnonzero(data.intervened.any(axis=0))}
+        names = [name for name in names if name not in targets]
     return replace(options, drop=(*options.drop, *names)) if names else None
 
 

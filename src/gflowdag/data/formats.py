@@ -138,11 +138,13 @@ def _feather(path: Path, content: bytes) -> pd.DataFrame:
 
 def _stata(path: Path, content: bytes) -> pd.DataFrame:
     try:
-        return pd.read_stata(io.BytesIO(content))
+        table = pd.read_stata(io.BytesIO(content))
     except ValueError as error:
         if "labels" not in str(error):
             raise
-        return pd.read_stata(io.BytesIO(content), convert_categoricals=False)  # two values with one label
+        table = pd.read_stata(io.BytesIO(content), convert_categoricals=False)  # two values with one label
+    assert isinstance(table, pd.DataFrame)  # no iterator was asked for
+    return table
 
 
 def _spss(path: Path, content: bytes) -> pd.DataFrame:

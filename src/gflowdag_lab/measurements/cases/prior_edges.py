@@ -17,6 +17,7 @@ from gflowdag.runtime import atomic_write
 from gflowdag_lab.measurements.harness import Options, Row, case
 
 PRIORS = ("uniform", "edge", "erdos-renyi", "fair")
+DENSITIES = (1, 2)  # expected edges a variable
 EXACT = 16  # variables up to which the posterior is exact
 TABLES = {5: 16, 8: 16, 11: 16, 16: 12, 20: 3, 30: 2, 50: 1}  # of each density
 FILE = Path("docs/laboratory/prior-edges.csv")
@@ -30,7 +31,7 @@ def prior_edges(options: Options) -> Iterator[Row]:
     sizes = [int(size) for size in options.extra.get("sizes", ",".join(map(str, TABLES))).split(",")]
     found = []
     for d in sizes[:1] if options.quick else sizes:
-        for density in (1, 2):
+        for density in DENSITIES:
             for number in range(1 if options.quick else TABLES[d]):
                 drawn = simulate.linear_gaussian(
                     d, 100, edges_per_node=density, random_state=options.seed + 1000 * density + number
@@ -53,7 +54,7 @@ def prior_edges(options: Options) -> Iterator[Row]:
         frame = pd.DataFrame(found)
         if FILE.exists():  # sizes that were measured by another call
             before = pd.read_csv(FILE)
-            frame = pd.concat([before[~before["variables"].isin(sizes)], frame])
+            frame = pd.concat([before.loc[~before["variables"].isin(sizes)], frame])
         frame.sort_values("variables", kind="stable").to_csv(FILE, index=False, float_format="%.4g")
         draw(frame)
 
@@ -65,16 +66,16 @@ def draw(frame: pd.DataFrame) -> None:
 
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    for ax, (density, part) in zip(axes, frame.groupby("edges_per_node"), strict=True):
+    frame = frame.assign(excess=(frame["expected"] - frame["true"]) / frame["variables"])
+    for ax, density in zip(axes, DENSITIES, strict=True):
         ax.axhline(0, color="#8a949e", lw=0.8)
         for prior in PRIORS:
-            of_prior = part[part["prior"] == prior]
-            excess = (of_prior["expected"] - of_prior["true"]) / of_prior["variables"]
-            by_size = excess.groupby(of_prior["variables"])
+            chosen = (frame["edges_per_node"] == density) & (frame["prior"] == prior)
+            by_size = frame.loc[chosen].groupby("variables")["excess"].agg(["mean", "sem"])
             ax.errorbar(
-                by_size.mean().index,
-                by_size.mean(),
-                by_size.sem().fillna(0.0),
+                by_size.index,
+                by_size["mean"],
+                by_size["sem"].fillna(0.0),
                 fmt="o-",
                 ms=3,
                 lw=1,
