@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_reader import read
 from rich.console import Console
 
 import gflowdag as gd
@@ -28,7 +29,7 @@ def shown(post: Posterior, where: str, folder: Path) -> str:
     if where == "notebook":
         return post._repr_html_()
     if where == "report":
-        return post.report(folder / "report.html", config={"command": "gflowdag fit"}).read_text("utf-8")
+        return read(post.report(folder / "report.html", config={"command": "gflowdag fit"})).text
     console = Console(file=io.StringIO(), width=200, highlight=False)
     print_posterior(post, console)
     return console.file.getvalue()  # type: ignore[attr-defined]

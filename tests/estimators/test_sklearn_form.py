@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_estimators import tiny
 
+import gflowdag as gd
 from gflowdag.estimators import REGISTRY, BCDNets
 from gflowdag.estimators.base import StructureLearner
 
@@ -40,3 +42,16 @@ def test_the_exact_posterior_is_a_scikit_learn_estimator(estimator, check) -> No
 )
 def test_every_method_is_a_scikit_learn_estimator(estimator, check) -> None:
     check(estimator)
+
+
+def test_an_estimator_lists_its_attributes_without_pgmpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """scikit-learn's `dir` asks for every attribute, and its picture of an estimator for `dir`."""
+    monkeypatch.setitem(sys.modules, "pgmpy", None)
+    monkeypatch.setitem(sys.modules, "pgmpy.base", None)
+    frame = gd.simulate.linear_gaussian(3, 50, random_state=0).frame
+    found = gd.ExactPosterior(random_state=0).fit(frame)
+    assert "posterior_" in dir(found)
+    assert "adjacency_matrix_" in dir(found)
+    assert "causal_graph_" not in dir(found)
+    with pytest.raises(AttributeError, match="pip install pgmpy"):
+        _ = found.causal_graph_

@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 
 from gflowdag.data import Constraints, Dataset, Knowledge
 from gflowdag.data.description import TableDescription
-from gflowdag.errors import DataError, KnowledgeError, ModelWarning, ScoreError
+from gflowdag.errors import DataError, KnowledgeError, MissingExtraError, ModelWarning, ScoreError
 from gflowdag.estimators.method import (
     DISCRETE,
     INTERVENTIONS,
@@ -163,7 +163,10 @@ class StructureLearner(BaseEstimator):
     @property
     def causal_graph_(self) -> DAG:
         """The best graph as pgmpy has it, under its name there."""
-        return self.posterior_.to_pgmpy()
+        try:
+            return self.posterior_.to_pgmpy()
+        except MissingExtraError as error:  # scikit-learn's `dir` takes any other error for a crash
+            raise AttributeError(str(error)) from error
 
     @property
     def structure_prior(self) -> str | Prior:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from gflowdag import __version__
 from gflowdag.display.digest import is_vouched_for
 from gflowdag.display.orientation import find_orienting_evidence
-from gflowdag.display.report import content, summary, words
+from gflowdag.display.report import answers, content, summary, words
 from gflowdag.display.trust import finding_sentences, trust_lines
 from gflowdag.posterior.truth import Truth, named
 from gflowdag.runtime.files import atomic_write
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gflowdag.data import Dataset
     from gflowdag.posterior.posterior import Posterior
 
+_OPTION = re.compile(r"(--[a-z][a-z-]*)")
 _SCRIPTS = (
     "dom.js",
     "charts.js",
@@ -119,11 +121,14 @@ def render(
         assumptions=words.assumptions(orienting, data),
         is_vouched_for=is_vouched_for(posterior),
         findings=words.findings(posterior),
+        effects=answers.effect_rows(posterior),
+        experiments=answers.experiments(posterior),
         orienting=str(orienting),
         knows=orienting.knowledge,
         values=words.values(posterior),
         data=data,
         num_intervened=0 if data is None else summary.num_intervened(data),
+        kinds="" if data is None else summary.kinds(data),
         columns=[] if data is None else summary.column_rows(data),
         knowledge=[] if data is None else summary.knowledge_rows(data),
         recovery=None if truth is None else summary.recovery(posterior, truth),
@@ -149,12 +154,33 @@ def _template() -> jinja2.Template:
         finalize=_visible,
     )
     environment.filters["counted"] = counted
+    environment.filters["number"] = _number
+    environment.filters["share"] = _share
+    environment.filters["unbroken"] = _unbroken
     return environment.get_template("report.html.j2")
 
 
 def _visible(value: Any) -> Any:
     """Text without characters that would turn the line around them; what is HTML already stays as it is."""
     return printable(value) if type(value) is str else value
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _share(p: float) -> str:
+    return "<0.001" if 0 < p < 0.0005 else ">0.999" if 0.9995 < p < 1 else f"{p:.3f}"
+
+
+def _unbroken(text: str) -> Markup:
+    """The text with options of the command line that no line ends in the middle of."""
+    words = [_visible(part) for part in _OPTION.split(text)]
+    marked = [
+        escape(word) if k % 2 == 0 else Markup('<span class="option">{}</span>').format(word)
+        for k, word in enumerate(words)
+    ]
+    return Markup("").join(marked)
 
 
 def _embedded_json(value: Any) -> Markup:

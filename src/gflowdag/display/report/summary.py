@@ -47,6 +47,16 @@ def column_rows(data: Dataset) -> list[dict[str, Any]]:
     return rows
 
 
+def kinds(data: Dataset) -> str:
+    """How many columns are of which kind, to go after their number."""
+    discrete = data.kinds.count("discrete")
+    if not discrete:
+        return ", continuous"
+    if discrete == data.num_variables:
+        return ", discrete"
+    return f" ({data.num_variables - discrete} continuous, {discrete} discrete)"
+
+
 def num_intervened(data: Dataset) -> int:
     """Rows in which some variable was set from outside."""
     return 0 if data.intervened is None else int(data.intervened.any(axis=1).sum())

@@ -165,7 +165,7 @@ def findings(posterior: Posterior) -> list[str]:
     connected = [pair["probability"] + pair["reverse"] for pair in pairs]
     kinds = [_kind(pair["probability"], pair["reverse"], assumed=pair["assumed"]) for pair in pairs]
     apart = sum(p < 1 - SURE for p in connected)
-    unconnected = f"{apart} {'pair is' if apart == 1 else 'pairs are'}"
+    unconnected = f"{apart:,} {'pair is' if apart == 1 else 'pairs are'}"
     among = f"{counted(len(pairs), 'pair')} of variables"
     if is_vouched_for(posterior):
         openings = _OPENINGS

@@ -32,7 +32,7 @@ function resizeBox() {
   const figure = byId("drawing"), { left, top, right, bottom } = frameOf(wholeLayout);
   const width = figure.clientWidth;
   if (!width) return;
-  const tallest = document.fullscreenElement ? innerHeight - 24 : Math.max(0.8 * innerHeight, 320);
+  const tallest = document.fullscreenElement ? innerHeight - 72 : Math.max(0.8 * innerHeight, 320);
   const natural = (bottom - top) * Math.min(LARGEST, width / (right - left));
   const height = document.fullscreenElement ? tallest : Math.min(tallest, Math.max(natural, size > 12 ? 340 : 0));
   if (Math.abs(width - box.width) < 1 && Math.abs(height - box.height) < 1) return;

@@ -1,5 +1,6 @@
 // The heat map: a picture of one pixel a cell, stretched; names beside it where there is room for them.
 
+const ruler = document.createElement("canvas").getContext("2d");
 const CELL_LIMITS = [1, 26], NAME_SPACING = 12, CLOSEST_CELL = 30;
 const heatFrame = { margin: 0, extent: 0, cell: 1 };
 const heatPicture = svg("svg", { id: "heat-picture", role: "img", tabindex: 0, "aria-label": "Heat map of edge probabilities, sources down and targets across; the table above holds the same numbers" });
@@ -74,8 +75,14 @@ function drawHeatView({ x, y, scale }) {
   const visible = (start) => heatOrder.map((i, k) => ({ i, place: start + (k + 0.5) * side, k })).filter(({ place }) => place >= 0 && place <= extent);
   const thinned = (start, marked) => visible(start).filter(({ k, place }) => (marked === null ? k % every === 0 : k === marked || (k % every === 0 && Math.abs(place - (start + (marked + 0.5) * side)) >= NAME_SPACING)));
   const down = thinned(y, heatCursor && heatCursor[0]), across = thinned(x, heatCursor && heatCursor[1]);
-  const letters = Math.floor((margin - 10) / 6.1);
-  const label = (i) => { const text = report.graph.labels[i]; return text.length > letters ? `${text.slice(0, letters - 1)}…` : text; };
+  ruler.font = `11px ${getComputedStyle(heatPicture).fontFamily}`;
+  const fits = (text) => ruler.measureText(text).width <= margin - 8;
+  const label = (i) => {
+    let text = report.graph.labels[i];
+    if (fits(text)) return text;
+    while (text.length > 1 && !fits(`${text}…`)) text = text.slice(0, -1);
+    return `${text}…`;
+  };
   const marked = (k, axis) => (heatCursor && heatCursor[axis] === k ? "marked" : null);
   heatPicture.querySelector(".heat-names").replaceChildren(
     ...down.map(({ i, place, k }) => svg("text", { x: -5, y: (place + 4).toFixed(1), "text-anchor": "end", class: marked(k, 0) }, label(i), svg("title", {}, names[i]))),

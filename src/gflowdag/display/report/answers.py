@@ -1,0 +1,189 @@
+"""Panels of what people act on: the largest effects, and the experiment that would tell most."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gflowdag.display.report.content import with_fewer_graphs
+from gflowdag.errors import ScoreError, TooLargeError
+from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
+from gflowdag.posterior.experiments import NextExperiments
+from gflowdag.posterior.mean_effect import MeanEffect
+from gflowdag.posterior.posterior import Posterior
+from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters, ParameterPosterior
+
+_MOST_EFFECTS = 12
+_LEAST_PATH = 0.5  # probability of a directed path from cause to outcome
+_GRAPHS, _LARGE_GRAPHS = 200, 50  # that effects of other than linear networks and experiments are found in
+_LARGE = 60  # variables
+_MOST_PAIRS = 2000  # among which the strongest are looked for
+_DRAWS = 2000
+_MOST_TARGETS = 12
+_ROWS, _OUTCOMES = 100, 60  # of an experiment
+_BINS = 4  # of a continuous column, where the strength of a relation is guessed
+
+
+class EffectRow(NamedTuple):
+    """One effect, in words and numbers."""
+
+    cause: str
+    outcome: str
+    meaning: str
+    probability: float
+    values: tuple[float, float, float]  # median, lower and upper end of the interval
+    bar: tuple[float, float, float] | None  # the same in deviations or probabilities; None of other scales
+
+
+class Experiments(NamedTuple):
+    """The experiments by expected information, and what was left out."""
+
+    found: NextExperiments
+    most: float  # the largest gain, for bars
+    left_out: int  # variables that were not compared
+
+
+def effect_rows(posterior: Posterior) -> list[EffectRow]:
+    """The strongest of the effects that there are with probability ½ or more."""
+    parameters = posterior.parameters
+    if parameters is None or not _has_own_table(posterior):
+        return []
+    paths = with_fewer_graphs(posterior).path_probabilities().to_numpy()
+    if isinstance(parameters, GaussianParameters):
+        fewer, strength = posterior, _linear_strength(posterior)
+    else:
+        fewer = _fewer(posterior, paths)
+        strength = _association(parameters, paths)
+    size = np.where(paths >= _LEAST_PATH, paths * strength, 0.0)
+    order = np.argsort(-size, axis=None, kind="stable")[:_MOST_EFFECTS]
+    pairs = [divmod(int(place), len(size)) for place in order if size.flat[place] > 0]
+    found: list[EffectRow] = []
+    for i, j in pairs:
+        try:
+            one = fewer.effect(posterior.names[i], posterior.names[j], num_draws=_DRAWS)
+        except (ScoreError, TooLargeError):  # its table or its equations are too large
+            continue
+        found.append(_row(posterior, one))
+    return found
+
+
+def experiments(posterior: Posterior) -> Experiments | None:
+    """Which variable to set next; None where nothing vouches for the graphs, or nothing is open."""
+    parameters = posterior.parameters
+    known = isinstance(parameters, GaussianParameters | DiscreteParameters)
+    if not known or not posterior.diagnosis.is_vouched_for or not _has_own_table(posterior):
+        return None
+    p = posterior.edge_probabilities().to_numpy()
+    states = np.stack([p, p.T, 1 - p - p.T]).clip(1e-12, 1)
+    doubt = -(states * np.log(states)).sum(axis=0).sum(axis=1)
+    names = list(posterior.names)
+    targets: list[str] = [names[i] for i in np.argsort(-doubt, kind="stable")[:_MOST_TARGETS].tolist()]
+    fewer = _fewer(posterior, None)
+    found = fewer.next_experiments(num_rows=_ROWS, num_outcomes=_OUTCOMES, targets=targets)
+    most = found.best.gain
+    return (
+        Experiments(found, most, posterior.num_variables - len(targets)) if most > found.best.error else None
+    )
+
+
+def _has_own_table(posterior: Posterior) -> bool:
+    """Whether the columns of the table are the variables, and there are pairs of them."""
+    named = posterior.table is None or posterior.table.names == list(posterior.names)
+    return named and posterior.num_variables > 1
+
+
+def _fewer(posterior: Posterior, paths: NDArray[np.float64] | None) -> Posterior:
+    """The posterior, or as many of its graphs as effects are quickly found in; `paths` stay known."""
+    number = _GRAPHS if posterior.num_variables <= _LARGE else _LARGE_GRAPHS
+    if posterior.num_samples <= number:
+        return posterior
+    return replace(posterior.resample(number, random_state=0), path_marginals=paths)
+
+
+def _linear_strength(posterior: Posterior) -> NDArray[np.float64]:
+    """Mean effects in standard deviations, [d, d]."""
+    fewer = _fewer(posterior, None)
+    means = np.abs(fewer.effect_matrix(num_draws=fewer.num_samples).to_numpy())
+    scaling = [] if posterior.table is None else [column.scaling for column in posterior.table.columns]
+    if len(scaling) < len(means) or None in scaling:
+        return means
+    deviation = np.array([pair[1] for pair in scaling if pair is not None])
+    return means * deviation[:, None] / deviation
+
+
+def _association(parameters: ParameterPosterior, paths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cramér's V of likely causes and their outcomes, continuous columns cut into quarters, [d, d]."""
+    if isinstance(parameters, DiscreteParameters):
+        codes, weights = parameters.codes, parameters.counts[0]
+    elif isinstance(parameters, GaussianParameters):
+        return np.ones_like(paths)
+    else:
+        codes = np.stack(
+            [
+                column.astype(np.int64) if levels else _quarters(column)
+                for column, levels in zip(parameters.values.T, parameters.num_levels, strict=True)
+            ]
+        )
+        weights = np.ones(codes.shape[1])
+    out = np.zeros_like(paths)
+    likely = np.argsort(-paths, axis=None, kind="stable")[:_MOST_PAIRS]
+    for i, j in (divmod(int(place), len(paths)) for place in likely):
+        if i != j and paths[i, j] >= _LEAST_PATH:
+            shape = int(codes[i].max()) + 1, int(codes[j].max()) + 1
+            cell = np.ravel_multi_index((codes[i], codes[j]), shape)
+            share = np.bincount(cell, weights, minlength=shape[0] * shape[1]).reshape(shape) / weights.sum()
+            expected = share.sum(axis=1, keepdims=True) * share.sum(axis=0)
+            occupied = expected > 0
+            spread = (np.square(share - expected)[occupied] / expected[occupied]).sum()
+            out[i, j] = np.sqrt(spread / max(min(shape) - 1, 1))
+    return out
+
+
+def _quarters(column: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.searchsorted(np.quantile(column, np.arange(1, _BINS) / _BINS), column).astype(np.int64)
+
+
+def _row(posterior: Posterior, one: LinearEffect | DiscreteEffect | MeanEffect) -> EffectRow:
+    if isinstance(one, LinearEffect):
+        meaning, draws = one.meaning, one.draws
+        cause = _deviation(posterior, one.cause)
+        outcome = _deviation(posterior, one.outcome)
+        unit = None if cause is None or outcome is None else cause / outcome
+    elif isinstance(one, DiscreteEffect):
+        level, to, base = _largest_difference(one)
+        meaning = f"P({one.outcome} = {level}) with {one.cause} = {_told(to)}, less that with {_told(base)}."
+        draws, unit = one.difference(level, to, base), 1.0
+    else:
+        means: Any = one.table()["mean"].to_numpy()
+        base, to = (one.settings[place] for place in sorted((int(means.argmin()), int(means.argmax()))))
+        meaning = f"{one.outcome} with {one.cause} = {_told(to)}, less that with {_told(base)}."
+        draws, outcome = one.difference(to, base), _deviation(posterior, one.outcome)
+        unit = None if outcome is None else 1 / outcome
+    values = (draws.median(), *draws.interval())
+    bar = None if unit is None else (values[0] * unit, values[1] * unit, values[2] * unit)
+    return EffectRow(one.cause, one.outcome, meaning, one.probability, values, bar)
+
+
+def _largest_difference(one: DiscreteEffect) -> tuple[Hashable, Hashable, Hashable]:
+    """The level of the outcome whose probability changes most, and the two settings that change it."""
+    means = np.tensordot(one.weights, one.distributions, axes=1)
+    spread = np.ptp(means, axis=0)
+    level = int(np.flatnonzero(spread >= spread.max() - 1e-9)[-1])  # of two that change alike the last: "yes"
+    base, to = sorted((int(means[:, level].argmin()), int(means[:, level].argmax())))
+    return one.outcome_levels[level], one.cause_levels[to], one.cause_levels[base]
+
+
+def _told(setting: Hashable) -> str:
+    return f"{setting:.4g}" if isinstance(setting, float) else str(setting)
+
+
+def _deviation(posterior: Posterior, name: str) -> float | None:
+    """The standard deviation of a column; None where its scale is not that of the table, or not known."""
+    if posterior.table is None:
+        return None
+    column = posterior.table.columns[posterior.table.names.index(name)]
+    return None if column.log or column.scores or column.scaling is None else column.scaling[1]
