@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test test-all lint bounds licences docs bench clean
+.PHONY: demo test test-all lint bounds audit licences docs bench clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,8 +25,11 @@ lint: $(STAMP)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
 bounds:  ## the lowest and the newest versions of the dependencies, a few minutes
-	.ci/bounds lowest
-	.ci/bounds newest
+	.ci/bounds lowest docs/laboratory/trust/lowest.csv
+	.ci/bounds newest docs/laboratory/trust/newest.csv
+
+audit:  ## published advisories against the versions in requirements-dev.lock
+	.ci/audit docs/laboratory/trust/advisories.csv
 
 licences: $(STAMP)  ## docs/reference/licences.md
 	$(BIN)/python docs/make_licences.py
