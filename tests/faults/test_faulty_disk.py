@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from faulty_disk import Fault, faulty_disk
+from tallies import Tally
 
 from gflowdag.cli.app import app
 from gflowdag.errors import FileFormatError, GFlowDAGError, TrainingError
@@ -27,6 +28,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag_lab.paper.study import Task, run_tasks
 
 FAULTS = pytest.mark.parametrize("fault", ["full", "dead"])
+KINDS = {"full": "disk full at every deed", "dead": "death at every deed"}
 # A stream that is closed when the process is dead complains where nobody can hear it.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -37,8 +39,8 @@ def gflowdag(*arguments: str | Path) -> None:
 
 def at_every_deed(
     folder: Path, fault: Fault, act: Callable[[], object], check: Callable[[], object], least: int
-) -> None:
-    """Let `act` meet the fault at its first deed, its second, … and `check` what is left each time."""
+) -> int:
+    """Let `act` meet the fault at its first deed, its second, … and `check` what is left; how many deeds."""
     for moment in count(1):
         with faulty_disk(folder, fault, moment) as disk:
             if fault == "dead":
@@ -52,11 +54,12 @@ def at_every_deed(
         if not disk.struck:
             break
     assert moment > least
+    return moment - 1
 
 
 @FAULTS
 def test_a_fit_that_meets_a_fault_at_any_deed_is_done_again_to_the_same_bytes(
-    fault: Fault, table: Path, tmp_path: Path
+    fault: Fault, table: Path, tmp_path: Path, tally: Tally
 ) -> None:
     command = ("fit", table, "--method", "exact", "--samples", "20", "-q", "--out")
     gflowdag(*command, tmp_path / "undisturbed")
@@ -84,7 +87,8 @@ def test_a_fit_that_meets_a_fault_at_any_deed_is_done_again_to_the_same_bytes(
         assert runs.read_manifest(folder)["status"] == "done"
         assert not list(folder.glob(".*.part"))
 
-    at_every_deed(tmp_path / "run", fault, fit, check, least=20)
+    deeds = at_every_deed(tmp_path / "run", fault, fit, check, least=20)
+    tally(KINDS[fault], "fit, exact", tried=deeds)
 
 
 @pytest.fixture
@@ -96,7 +100,7 @@ def answer(table: Path, tmp_path: Path) -> Path:
 @FAULTS
 @pytest.mark.parametrize("command", ["export", "report", "compare"])
 def test_a_file_that_is_replaced_is_the_old_or_the_new_one(
-    fault: Fault, command: str, answer: Path, table: Path, tmp_path: Path
+    fault: Fault, command: str, answer: Path, table: Path, tmp_path: Path, tally: Tally
 ) -> None:
     path = tmp_path / "written" / "file"
     arguments = {
@@ -113,7 +117,8 @@ def test_a_file_that_is_replaced_is_the_old_or_the_new_one(
 
     path.parent.mkdir(exist_ok=True)
     path.write_text("old")
-    at_every_deed(path.parent, fault, lambda: gflowdag(*arguments), check, least=4)
+    deeds = at_every_deed(path.parent, fault, lambda: gflowdag(*arguments), check, least=4)
+    tally(KINDS[fault], command, tried=deeds)
 
 
 def gflowdag_text(arguments: tuple, path: Path) -> str:
@@ -142,7 +147,7 @@ def only_once(function: Callable) -> Callable:
 
 @FAULTS
 def test_training_that_meets_a_fault_at_any_deed_ends_in_the_same_numbers(
-    fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
     options = trainer.Options(chunk_seconds=0.0, checkpoint_seconds=0.0)
     monkeypatch.setattr(trainer, "_compile", only_once(trainer._compile))
@@ -167,7 +172,8 @@ def test_training_that_meets_a_fault_at_any_deed_ends_in_the_same_numbers(
         steps = [row["step"] for row in runs.read_metrics(folder)]
         assert steps == [1, 2, 3]
 
-    at_every_deed(tmp_path / "run", fault, begin, check, least=20)
+    deeds = at_every_deed(tmp_path / "run", fault, begin, check, least=20)
+    tally(KINDS[fault], "training", tried=deeds)
 
 
 def square(folder: Path, number: int) -> dict[str, int]:
@@ -175,7 +181,9 @@ def square(folder: Path, number: int) -> dict[str, int]:
 
 
 @FAULTS
-def test_a_study_that_meets_a_fault_at_any_deed_keeps_its_rows(fault: Fault, tmp_path: Path) -> None:
+def test_a_study_that_meets_a_fault_at_any_deed_keeps_its_rows(
+    fault: Fault, tmp_path: Path, tally: Tally
+) -> None:
     tasks = [Task(f"square-{n}", f"{__name__}:square", {"number": n}) for n in range(3)]
     number = count()
     folder = tmp_path
@@ -190,7 +198,8 @@ def test_a_study_that_meets_a_fault_at_any_deed_keeps_its_rows(fault: Fault, tmp
         assert [row["square"] for row in run_tasks(tasks, folder)] == [0, 1, 4]
         assert all(path.read_text() == text for path, text in kept.items())
 
-    at_every_deed(tmp_path / "study", fault, begin, check, least=10)
+    deeds = at_every_deed(tmp_path / "study", fault, begin, check, least=10)
+    tally(KINDS[fault], "reproduce", tried=deeds)
 
 
 def flipped(content: bytes, position: int) -> bytes:
@@ -199,7 +208,7 @@ def flipped(content: bytes, position: int) -> bytes:
     return content[:position] + bytes([changed]) + content[position + 1 :]
 
 
-def test_a_flipped_bit_of_a_checkpoint_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_a_checkpoint_is_refused_or_changes_nothing(tmp_path: Path, tally: Tally) -> None:
     state = {"key": jax.random.key(7), "x": jnp.arange(3.0), "step": jnp.array(5)}
     save_checkpoint(tmp_path, state, "print")
     path = tmp_path / "checkpoint.npz"
@@ -216,9 +225,10 @@ def test_a_flipped_bit_of_a_checkpoint_is_refused_or_changes_nothing(tmp_path: P
         assert int(loaded["step"]) == 5
         assert (jax.random.key_data(loaded["key"]) == jax.random.key_data(state["key"])).all()
     assert refused > len(content) / 2
+    tally("flipped bits", "checkpoint", tried=len(content))
 
 
-def test_a_flipped_bit_of_a_posterior_is_refused_or_changes_nothing(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_a_posterior_is_refused_or_changes_nothing(tmp_path: Path, tally: Tally) -> None:
     posterior = Posterior(np.tri(3, k=-1, dtype=bool)[None].repeat(4, 0), "abc", log_scores=np.arange(4.0))
     posterior.save(tmp_path / "posterior.npz")
     content, refused = (tmp_path / "posterior.npz").read_bytes(), 0
@@ -234,6 +244,7 @@ def test_a_flipped_bit_of_a_posterior_is_refused_or_changes_nothing(tmp_path: Pa
         assert loaded.log_scores.tolist() == [0, 1, 2, 3]
         assert loaded.names == posterior.names
     assert refused > len(content) / 2
+    tally("flipped bits", "posterior", tried=len(content))
 
 
 def test_a_clock_that_jumps_changes_no_answer(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from doors import ALL_DOORS, DOORS, SLOW_DOORS, good_files, knock
+from tallies import Tally
 
 pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings
@@ -105,6 +106,8 @@ def test_made_up_files_are_read_or_refused(door: str, good: dict[str, bytes], tm
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("door", ALL_DOORS)
 def test_thousands_of_made_up_files_are_read_or_refused(
-    door: str, good: dict[str, bytes], tmp_path: Path
+    door: str, good: dict[str, bytes], tmp_path: Path, tally: Tally
 ) -> None:
-    _present(door, good, tmp_path, LONG if door in DOORS else LONG // len(SLOW_DOORS))
+    examples = LONG if door in DOORS else LONG // len(SLOW_DOORS)
+    _present(door, good, tmp_path, examples)
+    tally("made-up files", door, tried=examples)

@@ -113,7 +113,7 @@ def test_a_batch_that_cannot_be_shared_names_one_that_can(monkeypatch: pytest.Mo
 
 def test_processes_that_do_not_come_are_named_in_time() -> None:
     coordinator = f"127.0.0.1:{free_port()}"
-    with pytest.raises(DeviceError, match=r"not all 3 processes came .* missing: 1, 2"):
+    with pytest.raises(DeviceError, match=r"not all 3 processes connected to .* missing: 1, 2"):
         connect(coordinator, 3, 0, timeout=0.2)
     with pytest.raises(DeviceError, match="process 1 could not reach process 0"):
         connect(coordinator, 2, 1, timeout=0.5)

@@ -102,32 +102,25 @@ def false_trust(options: Options) -> Iterator[Row]:
     ]
     if options.quick:
         wanted = [task for task in wanted if task[2].method in ("parent-set-mcmc", "mc3")][:4]
-        yield from _summary([_run(*task) for task in wanted])
+        yield from summary([_run(*task) for task in wanted])
         return
     _measure(wanted, path, float(extra.get("seconds", "inf")))
-    yield from _summary(_stored(path))
+    yield from summary(stored(path))
 
 
-@case
-def trust(options: Options) -> Iterator[Row]:
-    """The tables of the page on trust, from the rows that are kept."""
-    yield from _summary(_stored(*sorted(FOLDER.glob("*.csv"))))
-
-
-def _stored(*paths: Path) -> list[Fit]:
-    rows: list[Fit] = []
-    for path in paths:
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows += csv.DictReader(stream)
-    return rows
+def stored(path: Path) -> list[Fit]:
+    """The rows of a file; none where it is not there."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
 
 
 def _measure(wanted: list[tuple[int, str, Setting]], path: Path, seconds: float) -> None:
     """Run what is not in the file, until all is there or the time is over."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
-    kept = [] if is_new else _stored(path)
-    done = {(int(row["seed"]), row["family"], row["method"], row["options"]) for row in kept}
+    done = {(int(row["seed"]), row["family"], row["method"], row["options"]) for row in stored(path)}
     started = time.process_time()
     with path.open("a", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
@@ -162,34 +155,47 @@ def _run(seed: int, family: str, setting: Setting) -> Fit:
     return row | {"commit": commit()}
 
 
-def _summary(rows: list[Fit]) -> Iterator[Row]:
-    """By method and options without the needle, all of them together, the needle by method, and by family."""
+def summary(rows: list[Fit]) -> Iterator[Row]:
+    """By method and options without the needle, all chains and all networks, and the needle by method."""
     counted = [row for row in rows if row["family"] != NEEDLE]
-    for of in (True, False):
-        kind = [row for row in counted if (row["options"] == "default") == of]
-        for method in (*_different(kind, "method"), ALL):
-            yield {"of": method, "options": "default" if of else "short"} | _counts(kind, "method", method)
+    for is_default in (True, False):
+        kind = [row for row in counted if (row["options"] == "default") == is_default]
+        options = "default" if is_default else "short"
+        for method in _different(kind, "method"):
+            yield {"of": method, "options": options} | counts(
+                [row for row in kind if row["method"] == method]
+            )
+        yield {"of": ALL, "options": options} | counts(kind)
     needles = [row for row in rows if row["family"] == NEEDLE]
     for method in _different(needles, "method"):
-        yield {"of": method, "options": NEEDLE} | _counts(needles, "method", method)
+        yield {"of": method, "options": NEEDLE} | counts([row for row in needles if row["method"] == method])
+
+
+def summary_by_family(rows: list[Fit]) -> Iterator[Row]:
+    """By family, of all methods and options."""
     for family in _different(rows, "family"):
-        yield {"of": family, "options": "all"} | _counts(rows, "family", family)
+        yield {"family": family} | counts([row for row in rows if row["family"] == family])
 
 
 def _different(rows: list[Fit], column: str) -> list[str]:
     return list(dict.fromkeys(row[column] for row in rows))
 
 
-def _counts(rows: list[Fit], column: str, value: str) -> Row:
-    chosen = [row for row in rows if value in (row[column], ALL)]
-    trusted = [float(row["error"]) for row in chosen if row["verdict"] == "trusted"]
-    false = sum(error > TOLERATED for error in trusted)
+def is_false_trust(row: Fit) -> bool:
+    """Whether an answer is trusted, and wrong by more than is tolerated."""
+    return row["verdict"] == "trusted" and float(row["error"]) > TOLERATED
+
+
+def counts(rows: list[Fit]) -> Row:
+    """How many answers there are, are trusted, are false trust, and how many of the trusted that may be."""
+    errors = [float(row["error"]) for row in rows if row["verdict"] == "trusted"]
+    false = sum(map(is_false_trust, rows))
     return {
-        "runs": len(chosen),
-        "trusted": len(trusted),
+        "runs": len(rows),
+        "trusted": len(errors),
         "false": false,
-        "share_at_most": upper_bound(false, len(trusted)),
-        "largest_trusted_error": max(trusted, default=0.0),
+        "share_at_most": upper_bound(false, len(errors)),
+        "largest_trusted_error": max(errors, default=0.0),
     }
 
 
