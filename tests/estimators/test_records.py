@@ -21,8 +21,8 @@ from gflowdag.data.read_options import READ_OPTIONS, ColumnKeywords, ReadKeyword
 from gflowdag.errors import DataError, GFlowDAGError, KnowledgeError
 from gflowdag.estimators import REGISTRY, estimator_class, method_names, registry
 from gflowdag.estimators.base import StructureLearner
+from gflowdag.estimators.fit_keywords import MethodOptions
 from gflowdag.estimators.fitting import fit
-from gflowdag.estimators.options import MethodOptions
 from gflowdag.estimators.registry import estimator_classes
 
 SHARED = {field.name for field in dataclasses.fields(StructureLearner)}

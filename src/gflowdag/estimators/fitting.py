@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gflowdag.data.read_options import ColumnKeywords
 from gflowdag.errors import GFlowDAGError
-from gflowdag.estimators.options import FitOptions
+from gflowdag.estimators.fit_keywords import FitOptions
 from gflowdag.estimators.registry import estimator_class
 from gflowdag.runtime.messages import instead
 

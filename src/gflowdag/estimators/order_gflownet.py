@@ -14,9 +14,9 @@ from gflowdag.estimators.base import SHARE_OF_CHAINS, TrainedLearner
 from gflowdag.estimators.held_out import downgrade_if_unseen, unseen_share
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_mcmc import TEMPERATURES
-from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import keyword_parameters, positive, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
+from gflowdag.estimators.restricted_parents import restricted_verdict
 from gflowdag.gflownet.learners.order_cloning import OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
 from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy

@@ -10,9 +10,9 @@ import numpy as np
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.order_verdict import restricted_verdict
 from gflowdag.estimators.parameters import fraction, keyword_parameters, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
+from gflowdag.estimators.restricted_parents import restricted_verdict
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
