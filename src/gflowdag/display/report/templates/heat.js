@@ -39,8 +39,9 @@ function blockRuns(order) {
 function showHeatMap() {
   heatOrder = byId("causal-order").checked ? causalOrder : dataOrder;
   const room = byId("heat").clientWidth || 700;
-  const longest = Math.max(...widths) - 22;
-  const margin = Math.min(longest * 0.86 + 10, 0.34 * room);
+  ruler.font = `11px ${getComputedStyle(heatPicture).fontFamily}`;
+  const longest = Math.max(...report.graph.labels.map((text) => ruler.measureText(text).width));
+  const margin = Math.min(longest + 10, 0.34 * room);
   const wanted = Math.min(room - margin - 6, Math.max(0.8 * innerHeight, 300) - margin, CELL_LIMITS[1] * size);
   const extent = Math.max(wanted, 120), cell = extent / size;
   Object.assign(heatFrame, { margin, extent, cell });
@@ -75,7 +76,6 @@ function drawHeatView({ x, y, scale }) {
   const visible = (start) => heatOrder.map((i, k) => ({ i, place: start + (k + 0.5) * side, k })).filter(({ place }) => place >= 0 && place <= extent);
   const thinned = (start, marked) => visible(start).filter(({ k, place }) => (marked === null ? k % every === 0 : k === marked || (k % every === 0 && Math.abs(place - (start + (marked + 0.5) * side)) >= NAME_SPACING)));
   const down = thinned(y, heatCursor && heatCursor[0]), across = thinned(x, heatCursor && heatCursor[1]);
-  ruler.font = `11px ${getComputedStyle(heatPicture).fontFamily}`;
   const fits = (text) => ruler.measureText(text).width <= margin - 8;
   const label = (i) => {
     let text = report.graph.labels[i];
