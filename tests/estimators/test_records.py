@@ -88,7 +88,10 @@ def test_the_signature_of_fit_names_every_option_of_every_method() -> None:
 def test_type_checkers_know_every_reading_option() -> None:
     assert set(ReadKeywords.__annotations__) == set(READ_OPTIONS)
     apart = {"interventions", "standardize"}  # parameters of their own
-    assert set(READ_OPTIONS) - set(ColumnKeywords.__annotations__) == apart
+    assert set(READ_OPTIONS) - set(ColumnKeywords.__annotations__) == {
+        *apart,
+        "sheet",
+    }  # a file's, not a table's
     assert apart <= set(inspect.signature(fit).parameters)
 
 
