@@ -31,6 +31,7 @@ COMMANDS = {
     "query": ("query", "done", "edge", "x"),
     "effect": ("effect", "done", "x", "y", "--table", "table.csv"),
     "diff": ("diff", "done", "done"),
+    "next_": ("next", "done", "--table", "table.csv", "--rows", "5"),
     "compare": ("compare", "table.csv", "--methods", "mc3,dibs", "--samples", "20", "--report", "c.html"),
     "datasets": ("datasets",),
     "doctor": ("doctor",),

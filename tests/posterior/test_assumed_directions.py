@@ -11,7 +11,7 @@ from rich.console import Console
 
 import gflowdag as gd
 from gflowdag.display.console import print_posterior
-from gflowdag.display.report.content import pairs_content
+from gflowdag.display.report.content import assumed_content
 from gflowdag.display.report.words import findings
 from gflowdag.errors import DataError, ScoreError
 
@@ -40,7 +40,9 @@ def test_an_assumed_direction_is_never_told_as_sure(posterior: gd.Posterior) -> 
     sentences = findings(posterior)
     assert not any(sentence.startswith("Sure, direction") for sentence in sentences)
     assert any("direction assumed" in sentence and "arm – height" in sentence for sentence in sentences)
-    assert [row[-1] for row in pairs_content(posterior)] == posterior.edge_table()["assumed"].tolist()
+    shown = {frozenset(posterior.names[index] for index in pair) for pair in assumed_content(posterior)}
+    table = posterior.edge_table().query("assumed")
+    assert shown == {frozenset(pair) for pair in zip(table["source"], table["target"], strict=True)}
     out = io.StringIO()
     print_posterior(posterior, Console(file=out, width=100))
     assert "arm → height (assumed)" in out.getvalue()

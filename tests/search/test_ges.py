@@ -140,7 +140,7 @@ def test_no_insertion_exceeds_max_parents(max_parents):
 def test_a_search_that_would_list_too_many_operators_is_refused():
     rng = np.random.default_rng(0)
     factor = rng.normal(size=(10_000, 1)) + 0.5 * rng.normal(size=(10_000, 20))  # nothing is independent
-    with pytest.raises(TooLargeError, match="set max_parents"):
+    with pytest.raises(TooLargeError, match="limit the number of parents"):
         search(factor)
     assert search(factor, max_parents=3).any()
 

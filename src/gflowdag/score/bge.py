@@ -64,11 +64,15 @@ class BGeLikelihood(SetFunctionScore):
     def __init__(self, data: Dataset, parameters: BGe):
         if not data.is_continuous:
             discrete = [name for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"]
+            of_discrete = f"use {option('score', 'bdeu')}"
+            if data.is_mixed:
+                of_discrete += (
+                    f" with bins ({option('discretize', 'quantile')}), or name a score for both kinds "
+                    "('generalized-linear', 'conditional-gaussian', 'degenerate-gaussian')"
+                )
             raise ScoreError(
                 f"score 'bge' needs continuous columns, but {discrete} are discrete: take them as "
-                f"measurements ({option('continuous', discrete)}), use {option('score', 'bdeu')} with bins "
-                f"({option('discretize', 'quantile')}), or name a score for both kinds "
-                "('generalized-linear', 'conditional-gaussian', 'degenerate-gaussian')."
+                f"measurements ({option('continuous', discrete)}), or {of_discrete}."
             )
         self.num_variables = data.num_variables
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
