@@ -68,8 +68,9 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "mc3": {"num_chains": 16, "burn_in": 2000, "num_steps": 8000, "thinning": 40},
     "order-mcmc": {"iterations": 200, "num_chains": 16},
     "parent-set-mcmc": {},
-    "order-gflownet": {"iterations": 200},
-    "dag-gflownet": {"iterations": 500},
+    "gadget": {"burn_in": 250, "num_steps": 2000, "n_jobs": 1},
+    "order-gflownet": {"iterations": 150, "width": 64, "depth": 2, "batch_size": 64},
+    "dag-gflownet": {"iterations": 200},
 }
 
 
