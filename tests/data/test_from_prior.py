@@ -9,6 +9,7 @@ from scipy import stats
 import gflowdag as gd
 from gflowdag import simulate
 from gflowdag.errors import DataError, OptionError, ScoreError
+from gflowdag.score.logistic import LEAST_ROWS
 from gflowdag.score.prior_draws import draw_table
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
@@ -69,7 +70,10 @@ def test_graphs_keep_to_the_limit_and_to_the_kinds():
         graph = simulate.from_prior(6, 20, num_levels=[2, 3, 4, 2, 3, 4], random_state=rng).truth.to_numpy()
         cells = np.where(graph, np.array([2, 3, 4, 2, 3, 4])[:, None], 1).prod(axis=0) * [2, 3, 4, 2, 3, 4]
         assert ((cells <= 20) | (graph.sum(axis=0) <= 1)).all()
-        mixed = simulate.from_prior(4, 20, num_levels=[2, 0, 0, 3], random_state=rng).truth.to_numpy()
+        within_cells = simulate.from_prior(
+            4, 20, score="conditional-gaussian", num_levels=[2, 0, 0, 3], random_state=rng
+        )
+        mixed = within_cells.truth.to_numpy()
         assert not mixed[np.ix_([1, 2], [0, 3])].any()
 
 
@@ -79,6 +83,21 @@ def test_a_table_has_its_kinds_names_and_held_out_rows():
     assert (len(drawn.frame), len(drawn.held_out)) == (30, 7)
     again = simulate.from_prior(3, 30, num_levels=[2, 0, 3], held_out=7, random_state=0)
     assert drawn.frame.equals(again.frame)
+
+
+def test_levels_shift_a_mean_or_have_regressions_of_their_own_and_few_rows_have_no_slope():
+    graph = np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])
+    shared, num_tables = 0, 400
+    for seed in range(num_tables):
+        network = simulate.from_prior(3, 50, num_levels=[2, 0, 0], graph=graph, random_state=seed).network
+        shared += bool(np.ptp(network.coefficients[2][:, 0, 1]) == 0)
+        assert (np.ptp(network.deviations[2]) == 0) == (np.ptp(network.coefficients[2][:, 0, 1]) == 0)
+    assert 0.4 < shared / num_tables < 0.6  # four errors of a fair coin
+    for seed in range(20):
+        drawn = simulate.from_prior(3, 60, num_levels=[2, 0, 2], graph=graph, random_state=seed)
+        rows = drawn.frame["X1"].value_counts().reindex(range(2), fill_value=0)
+        slopes = drawn.network.coefficients[2][:, :, 1]
+        assert ((slopes == 0).all(axis=1) == (rows < LEAST_ROWS)).all()
 
 
 def test_a_seed_that_is_none_is_refused_in_a_sentence():

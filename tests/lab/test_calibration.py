@@ -24,6 +24,7 @@ from gflowdag_lab.measurements.cases.calibration import (
     BDEU,
     BGE,
     LIMIT,
+    LOGISTIC,
     MIXED,
     NORMALISED,
     SAMPLERS,
@@ -41,8 +42,8 @@ def named(setting: Setting) -> str:
 
 @pytest.mark.parametrize(
     ("setting", "num_tables"),
-    [(BGE, 80), (BDE, 80), (BDEU, 80), (MIXED, 30)],
-    ids=["bge", "bde", "bdeu", "conditional-gaussian"],
+    [(BGE, 80), (BDE, 80), (BDEU, 80), (MIXED, 30), (LOGISTIC, 30)],
+    ids=["bge", "bde", "bdeu", "conditional-gaussian", "generalized-linear"],
 )
 def test_probabilities_of_every_normalised_score_are_frequencies(setting: Setting, num_tables: int):
     assert smallest_p(setting, num_tables) > LIMIT

@@ -203,8 +203,8 @@ def from_prior(
     Args:
         num_variables: number of variables d, named X1 … Xd.
         num_rows: number of observations.
-        score: `"bge"`, `"bdeu"`, `"bde"` or `"conditional-gaussian"`, or an object of theirs; `"auto"` takes
-            the one of them that fits the kinds.
+        score: `"bge"`, `"bdeu"`, `"bde"`, `"conditional-gaussian"` or `"generalized-linear"`, or an object of
+            theirs; `"auto"` takes the one that `fit` takes for such columns.
         prior: structure prior, by name or an object. A limit of the score on the cells of a family is a part
             of it.
         num_levels: of all variables or of each, 0 for a continuous one.
@@ -229,7 +229,7 @@ def from_prior(
     if num_rows < 0 or held_out < 0:
         raise DataError("Numbers of rows cannot be negative.")
     if score == "auto":
-        score = "bdeu" if levels.all() else "conditional-gaussian" if levels.any() else "bge"
+        score = "bdeu" if levels.all() else "generalized-linear" if levels.any() else "bge"
     model = named_score(score) if isinstance(score, str) else score
     if adjacency is None:
         adjacency = draw_graph(num_rows, levels, model, make_prior(prior), rng)

@@ -1,8 +1,8 @@
 """Tables from a score's own prior: a graph, its parameters given the graph, and rows given both.
 
 On such tables the posterior of that score is the truth about what can be known, so that its probabilities
-can be checked against frequencies. All scores here are conditional Gaussian networks: BDeu where all columns
-are discrete, BGe where none is.
+can be checked against frequencies. All scores here are regressions in the cells of the discrete parents: BDeu
+where all columns are discrete, BGe where none is, and both kinds conditional Gaussian or generalised linear.
 
 An equivalent sample size that is averaged out within the set function, `M(S) = log mean_e exp M_e(S)`, is
 one random size for a complete graph on `S`. So the local likelihood of a node is a mixture over sizes whose
@@ -26,25 +26,19 @@ from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import BGe
 from gflowdag.score.cell_limit import cell_limit
 from gflowdag.score.conditional_gaussian import ConditionalGaussian
+from gflowdag.score.generalized_linear import GeneralizedLinear
 from gflowdag.score.local_score import UnboundScore
+from gflowdag.score.prior_regressions import RegressionPrior, in_every_cell, logistic_slopes, with_shifts
 from gflowdag.score.priors import Prior
 
 _MOST_CELLS = 1e5
 _ATTEMPTS = 20_000  # graphs that are drawn until one is allowed
 
 
-class _Normal(NamedTuple):
-    """Normal-Wishart prior of the continuous columns in every cell, with scale matrix `t I`."""
-
-    alpha_mu: float
-    degrees: float  # α_w − d
-    scale: float  # t
-    mean: NDArray[np.float64]  # [d], of each column; those of discrete ones do not count
-
-
 class _Model(NamedTuple):
-    normal: _Normal
+    normal: RegressionPrior
     dirichlet: BDeu
+    deviation: float | None  # of logistic coefficients; None where no discrete column has continuous parents
 
 
 def draw_graph(
@@ -64,7 +58,8 @@ def draw_graph(
         rng: source of randomness.
     """
     d = len(num_levels)
-    dirichlet = _model(score, num_levels).dirichlet
+    model = _model(score, num_levels)
+    dirichlet = model.dirichlet
     per_row, levels = dirichlet.cells_per_row, np.maximum(num_levels, 1).astype(float)
     weights = np.array(prior.log_weights(d), np.float64)
     limit = None
@@ -76,7 +71,7 @@ def draw_graph(
         weights[2:][fewest[1 : d - 1] > limit.most.max()] = -np.inf
     for _ in range(_ATTEMPTS):
         (graph,) = by_parent_counts(weights, 1, rng)
-        if graph[np.ix_(num_levels == 0, num_levels > 0)].any():
+        if model.deviation is None and graph[np.ix_(num_levels == 0, num_levels > 0)].any():
             continue
         if limit is None or all(limit.allows(node, graph[None, :, node])[0] for node in range(d)):
             return graph
@@ -99,7 +94,7 @@ def draw_table(
         graph: bool [d, d].
         num_rows: n.
         num_levels: of each variable, int [d], 0 for a continuous one.
-        score: a `BGe`, `BDeu` or `ConditionalGaussian` that fits the kinds.
+        score: a `BGe`, `BDeu`, `ConditionalGaussian` or `GeneralizedLinear` that fits the kinds.
         rng: source of randomness.
 
     Returns:
@@ -107,7 +102,7 @@ def draw_table(
     """
     d = len(graph)
     model = _model(score, num_levels)
-    if (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
+    if model.deviation is None and (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
         raise ScoreError(f"{score!r} gives no discrete variable a continuous parent, but the graph does.")
     values = np.zeros((num_rows, d))
     coefficients: list[NDArray[np.float64]] = [np.empty(0)] * d
@@ -127,10 +122,16 @@ def draw_table(
             with np.errstate(divide="ignore"):
                 own: NDArray[np.float64] = np.log(tables)[:, :, None]
             noise: NDArray[np.float64] = np.zeros(int(count))
+            if model.deviation is not None:
+                rows = cells(values, parents, num_levels)
+                num_numbers = int((parents & (num_levels == 0)).sum())
+                slopes = logistic_slopes(rows, own.shape[:2], num_numbers, model.deviation, rng)
+                own = np.concatenate([own, slopes], axis=2)
+        elif model.deviation is not None and is_discrete.any() and rng.random() < 0.5:
+            own, noise = with_shifts(model.normal, values, parents, num_levels, int(count), rng)
         else:
-            own, noise = _regressions(
-                model.normal, node, np.flatnonzero(parents & (num_levels == 0)), int(count), rng
-            )
+            numbers = np.flatnonzero(parents & (num_levels == 0))
+            own, noise = in_every_cell(model.normal, node, numbers, int(count), rng)
         values[:, node] = draw_column(values, parents, num_levels, levels, own, noise, rng)
         coefficients[node], deviations[node] = own, noise
     names = tuple(f"X{number}" for number in range(1, d + 1))
@@ -142,7 +143,7 @@ def _model(score: UnboundScore, num_levels: NDArray[np.int64]) -> _Model:
     is_discrete = num_levels > 0
     dirichlet = BDeu()  # of no column
     mean = np.zeros(len(num_levels))
-    scale = None
+    scale = deviation = None
     if isinstance(score, BGe) and not is_discrete.any():
         alpha_mu, alpha_w, scale = score.alpha_mu, score.alpha_w, score.scale
         mean = np.broadcast_to(np.asarray(score.prior_mean, np.float64), mean.shape)
@@ -150,33 +151,23 @@ def _model(score: UnboundScore, num_levels: NDArray[np.int64]) -> _Model:
         alpha_mu, alpha_w, dirichlet = 1.0, None, score
     elif isinstance(score, ConditionalGaussian):
         alpha_mu, alpha_w, dirichlet = score.alpha_mu, score.alpha_w, score.discrete_part
+    elif isinstance(score, GeneralizedLinear):
+        if score.alpha_w is not None:
+            raise ScoreError("Tables of GeneralizedLinear are drawn with alpha_w=None only.")
+        alpha_mu, alpha_w, deviation = score.alpha_mu, score.alpha_w, score.deviation
+        dirichlet = score.within_cells.discrete_part
     else:
         raise ScoreError(
             f"{score!r} has no prior on the parameters of such columns to draw from: take BGe where all are "
-            "continuous, BDeu where all are discrete, ConditionalGaussian for any."
+            "continuous, BDeu where all are discrete, ConditionalGaussian or GeneralizedLinear for any."
         )
     d = int((~is_discrete).sum())
     degrees = 2.0 if alpha_w is None else alpha_w - d
     if not degrees > 1:
         raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
     usual = alpha_mu * (degrees - 1) / (alpha_mu + 1)
-    return _Model(_Normal(alpha_mu, degrees, usual if scale is None else scale, mean), dirichlet)
-
-
-def _regressions(
-    prior: _Normal, node: int, parents: NDArray[np.int64], count: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Intercept and slopes [cells, 1, 1 + l] and the deviation of the noise [cells] in every cell.
-
-    Under the inverse-Wishart with matrix `t I` the variance given l parents is `t / χ²(α_w − d + l + 1)`,
-    and slopes and intercept are normal around their prior with `σ²/t` and `σ²/α_μ`.
-    """
-    freedom = prior.degrees + len(parents) + 1
-    variance = prior.scale / rng.chisquare(freedom, count)
-    slopes = rng.normal(size=(count, len(parents))) * np.sqrt(variance / prior.scale)[:, None]
-    centre = prior.mean[node] - slopes @ prior.mean[parents]
-    intercept = centre + rng.normal(size=count) * np.sqrt(variance / prior.alpha_mu)
-    return np.column_stack([intercept, slopes])[:, None, :], np.sqrt(variance)
+    prior = RegressionPrior(alpha_mu, degrees, usual if scale is None else scale, mean)
+    return _Model(prior, dirichlet, deviation)
 
 
 def _sample_size(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gflowdag import BDeu, BGe, ConditionalGaussian, DegenerateGaussian
+from gflowdag import BDeu, BGe, ConditionalGaussian, DegenerateGaussian, GeneralizedLinear
 from gflowdag.runtime import atomic_write, read_json
 from gflowdag.score import named_score
 from gflowdag_lab.measurements.calibration import (
@@ -45,11 +45,13 @@ BGE = Setting("BGe", BGe(), 30)
 BDE = Setting("BDeu, sample size 1", named_score("bde"), 60, num_levels=_LEVELS)
 BDEU = Setting("BDeu, default", BDeu(), 30, num_levels=_LEVELS)
 MIXED = Setting("conditional Gaussian", ConditionalGaussian(), 40, num_levels=(2, 3, 0, 0, 0))
+LOGISTIC = Setting("generalised linear", GeneralizedLinear(), 40, num_levels=(2, 3, 0, 0, 0))
 NORMALISED = (
     BGE,
     BDE,
     BDEU,
     MIXED,
+    LOGISTIC,
     replace(BGE, name="BGe, prior uniform", prior="uniform"),
     replace(BGE, name="BGe, 8 variables", num_variables=8, num_rows=50),
     replace(BDEU, name="BDeu, 8 variables", num_variables=8, num_rows=60, num_levels=2),
@@ -60,7 +62,7 @@ WRONG = (
     replace(BDE, name="wrong: sample size 16 for 1", fitted_by=named_score("bde", ess=16)),
 )
 MEASURED = (
-    replace(MIXED, name="degenerate Gaussian on these", fitted_by=DegenerateGaussian()),
+    replace(MIXED, name="degenerate Gaussian on tables of the conditional", fitted_by=DegenerateGaussian()),
     replace(BGE, name="BGe, standardised", standardize=True),
 )
 # Short runs: what is tested is that a sampler is right, not how long its defaults run.
@@ -76,11 +78,14 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 
 @case
 def calibration(options: Options) -> Iterator[Row]:
-    """Exact posteriors of all scores; `tables` of each, `draws` from each posterior."""
+    """Exact posteriors of all scores; `tables` of each, `draws` from each posterior; `settings` chooses."""
+    chosen = options.extra["settings"].split(";") if "settings" in options.extra else None
     num_tables = 100 if options.quick else int(options.extra.get("tables", 2000))
     num_draws = 99 if options.quick else int(options.extra.get("draws", 999))
     for kind, settings in (("normalised", NORMALISED), ("wrong", WRONG), ("measured", MEASURED)):
         for setting in settings:
+            if chosen is not None and setting.name not in chosen:
+                continue
             yield {"kind": kind} | _row(setting, "exact", exactly(num_draws), num_tables, options.seed)
 
 
@@ -132,6 +137,8 @@ def _draw(rows: list[Row], path: Path) -> None:
         ax.set_axis_off()
     for ax, row in zip(axes.flat, rows, strict=False):
         _draw_curve(ax, row)
+    figure.supxlabel("stated probability", fontsize=9)
+    figure.supylabel("share of edges that are there", fontsize=9)
     with atomic_write(path, "wb") as stream:
         FigureCanvasAgg(figure).print_png(stream)
 
