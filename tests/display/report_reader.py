@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from html.parser import HTMLParser
 from typing import Any
 
-from gflowdag.display.report.matrices import unpacked
+import numpy as np
 
 
 class Page(HTMLParser):
@@ -41,7 +43,15 @@ class Page(HTMLParser):
     def matrix(self, title: str) -> Any:
         """One of the matrices of the page [d, d], or None where it is not known."""
         text = json.loads(self.json)["matrices"][title]
-        return None if text is None else unpacked(text)
+        return None if text is None else _unpacked(text)
+
+
+def _unpacked(text: str) -> np.ndarray:
+    """The matrix [d, d] that the page holds as text."""
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(4, -1)
+    values = np.ascontiguousarray(planes.T).view("<f4").reshape(-1)
+    size = int(np.sqrt(len(values)))
+    return values.reshape(size, size)
 
 
 def read(path) -> Page:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -143,8 +144,12 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     kept = read() if FILE.exists() else {}
-    made = {name: kept[name] for name in PROBLEMS if name in kept and arguments.only}
+    made = {name: kept[name] for name in PROBLEMS if name in kept}
     for name in arguments.only or PROBLEMS:
+        needs = PROBLEMS[name].needs
+        if needs is not None and importlib.util.find_spec(needs) is None:
+            print(f"{name:45s} left as it is: {needs} is not installed", flush=True)
+            continue
         started = time.perf_counter()
         now = record(PROBLEMS[name], fit(PROBLEMS[name]))
         made[name] = now

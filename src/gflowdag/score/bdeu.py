@@ -19,6 +19,7 @@ from gflowdag.runtime.threads import map_threads
 from gflowdag.score.cell_limit import CellLimit, cell_limit
 from gflowdag.score.conjugate import DiscreteParameters
 from gflowdag.score.local_score import positive
+from gflowdag.score.parameter_prior import ParameterPrior, no_parameter_prior, regression_prior
 from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ class BDeu:
     def bind(self, data: Dataset, /) -> BDeuLikelihood:
         """The score of a table of discrete columns."""
         return BDeuLikelihood(data, self)
+
+    def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
+        """The prior of the parameters, for discrete columns."""
+        if not is_discrete.all():
+            raise no_parameter_prior(self)
+        return ParameterPrior(regression_prior(is_discrete, 1.0, None), self)
 
 
 class BDeuLikelihood(SetFunctionScore):

@@ -18,6 +18,7 @@ from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.conjugate import GaussianParameters
 from gflowdag.score.local_score import positive
 from gflowdag.score.normal_wishart import NormalWishart
+from gflowdag.score.parameter_prior import ParameterPrior, no_parameter_prior, regression_prior
 from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class BGe:
     def bind(self, data: Dataset, /) -> BGeLikelihood:
         """The score of a table of continuous columns."""
         return BGeLikelihood(data, self)
+
+    def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
+        """The prior of the parameters, for continuous columns."""
+        if is_discrete.any():
+            raise no_parameter_prior(self)
+        return ParameterPrior(
+            regression_prior(is_discrete, self.alpha_mu, self.alpha_w, self.scale, self.prior_mean)
+        )
 
 
 class BGeLikelihood(SetFunctionScore):

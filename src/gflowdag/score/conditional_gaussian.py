@@ -25,6 +25,7 @@ from gflowdag.score.bdeu import BDeu, lookup_size, occupied_cells
 from gflowdag.score.bge import MAX_ROUNDING, all_log_minors, log_minors
 from gflowdag.score.cell_limit import CellLimit, cell_limit
 from gflowdag.score.local_score import positive
+from gflowdag.score.parameter_prior import ParameterPrior, regression_prior
 from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class ConditionalGaussian:
     def bind(self, data: Dataset, /) -> ConditionalGaussianLikelihood:
         """The score of a table with columns of both kinds."""
         return ConditionalGaussianLikelihood(data, self)
+
+    def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
+        """The prior of the parameters, for columns of any kinds."""
+        dirichlet = self.discrete_part if is_discrete.any() else None
+        return ParameterPrior(regression_prior(is_discrete, self.alpha_mu, self.alpha_w), dirichlet)
 
 
 class ConditionalGaussianLikelihood(SetFunctionScore):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from gflowdag.errors import ScoreError
 from gflowdag.runtime.messages import shown
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
@@ -25,6 +26,7 @@ from gflowdag.score.conditional_gaussian import ConditionalGaussian, rows_by_cel
 from gflowdag.score.degenerate_gaussian import DegenerateGaussian
 from gflowdag.score.local_score import LocalScore, positive
 from gflowdag.score.logistic import all_log_bayes_factors, log_bayes_factors
+from gflowdag.score.parameter_prior import ParameterPrior
 from gflowdag.score.set_function import row_groups
 
 if TYPE_CHECKING:
@@ -70,6 +72,12 @@ class GeneralizedLinear:
     def bind(self, data: Dataset, /) -> GeneralizedLinearLikelihood:
         """The score of a table with columns of both kinds."""
         return GeneralizedLinearLikelihood(data, self)
+
+    def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
+        """The prior of the parameters, for columns of any kinds."""
+        if self.alpha_w is not None:
+            raise ScoreError("Tables of GeneralizedLinear are drawn with alpha_w=None only.")
+        return self.within_cells.parameter_prior(is_discrete)._replace(deviation=self.deviation)
 
 
 class GeneralizedLinearLikelihood(LocalScore):

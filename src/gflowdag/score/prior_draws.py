@@ -12,8 +12,6 @@ columns of its parents are there.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
@@ -23,22 +21,14 @@ from gflowdag.errors import ScoreError
 from gflowdag.graph.order import topological_order
 from gflowdag.graph.random import by_parent_counts
 from gflowdag.score.bdeu import BDeu
-from gflowdag.score.bge import BGe
 from gflowdag.score.cell_limit import cell_limit
-from gflowdag.score.conditional_gaussian import ConditionalGaussian
-from gflowdag.score.generalized_linear import GeneralizedLinear
 from gflowdag.score.local_score import UnboundScore
-from gflowdag.score.prior_regressions import RegressionPrior, in_every_cell, logistic_slopes, with_shifts
+from gflowdag.score.parameter_prior import HasParameterPrior, ParameterPrior, no_parameter_prior
+from gflowdag.score.prior_regressions import in_every_cell, logistic_slopes, with_shifts
 from gflowdag.score.priors import Prior
 
 _MOST_CELLS = 1e5
 _ATTEMPTS = 20_000  # graphs that are drawn until one is allowed
-
-
-class _Model(NamedTuple):
-    normal: RegressionPrior
-    dirichlet: BDeu
-    deviation: float | None  # of logistic coefficients; None where no discrete column has continuous parents
 
 
 def draw_graph(
@@ -58,20 +48,19 @@ def draw_graph(
         rng: source of randomness.
     """
     d = len(num_levels)
-    model = _model(score, num_levels)
-    dirichlet = model.dirichlet
-    per_row, levels = dirichlet.cells_per_row, np.maximum(num_levels, 1).astype(float)
+    _, dirichlet, deviation = _parameter_prior(score, num_levels)
+    levels = np.maximum(num_levels, 1).astype(float)
     weights = np.array(prior.log_weights(d), np.float64)
     limit = None
-    if (num_levels > 0).any():
+    if dirichlet is not None:
         weights += np.arange(d) * np.log(dirichlet.edge_factor)
-    if per_row is not None and (num_levels > 0).any():
+    if dirichlet is not None and (per_row := dirichlet.cells_per_row) is not None:
         limit = cell_limit(levels, np.full(d, per_row * num_rows), np.zeros((d, d), bool))
         fewest = np.cumprod(np.sort(levels))  # cells of the smallest sets of parents of each size
         weights[2:][fewest[1 : d - 1] > limit.most.max()] = -np.inf
     for _ in range(_ATTEMPTS):
         (graph,) = by_parent_counts(weights, 1, rng)
-        if model.deviation is None and graph[np.ix_(num_levels == 0, num_levels > 0)].any():
+        if deviation is None and graph[np.ix_(num_levels == 0, num_levels > 0)].any():
             continue
         if limit is None or all(limit.allows(node, graph[None, :, node])[0] for node in range(d)):
             return graph
@@ -94,15 +83,15 @@ def draw_table(
         graph: bool [d, d].
         num_rows: n.
         num_levels: of each variable, int [d], 0 for a continuous one.
-        score: a `BGe`, `BDeu`, `ConditionalGaussian` or `GeneralizedLinear` that fits the kinds.
+        score: one that has a prior for columns of these kinds (`HasParameterPrior`).
         rng: source of randomness.
 
     Returns:
         The network and the values, float64 [n, d]; discrete columns hold codes.
     """
     d = len(graph)
-    model = _model(score, num_levels)
-    if model.deviation is None and (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
+    normal, dirichlet, deviation = _parameter_prior(score, num_levels)
+    if deviation is None and (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
         raise ScoreError(f"{score!r} gives no discrete variable a continuous parent, but the graph does.")
     values = np.zeros((num_rows, d))
     coefficients: list[NDArray[np.float64]] = [np.empty(0)] * d
@@ -117,57 +106,32 @@ def draw_table(
                 "edges or levels."
             )
         if levels:
-            size = _sample_size(values, is_discrete, num_levels, model.dirichlet, rng)
+            assert dirichlet is not None
+            size = _sample_size(values, is_discrete, num_levels, dirichlet, rng)
             tables = rng.dirichlet(np.full(levels, size / (count * levels)), size=int(count))
             with np.errstate(divide="ignore"):
                 own: NDArray[np.float64] = np.log(tables)[:, :, None]
             noise: NDArray[np.float64] = np.zeros(int(count))
-            if model.deviation is not None:
+            if deviation is not None:
                 rows = cells(values, parents, num_levels)
                 num_numbers = int((parents & (num_levels == 0)).sum())
-                slopes = logistic_slopes(rows, own.shape[:2], num_numbers, model.deviation, rng)
+                slopes = logistic_slopes(rows, own.shape[:2], num_numbers, deviation, rng)
                 own = np.concatenate([own, slopes], axis=2)
-        elif model.deviation is not None and is_discrete.any() and rng.random() < 0.5:
-            own, noise = with_shifts(model.normal, values, parents, num_levels, int(count), rng)
+        elif deviation is not None and is_discrete.any() and rng.random() < 0.5:
+            own, noise = with_shifts(normal, values, parents, num_levels, int(count), rng)
         else:
             numbers = np.flatnonzero(parents & (num_levels == 0))
-            own, noise = in_every_cell(model.normal, node, numbers, int(count), rng)
+            own, noise = in_every_cell(normal, node, numbers, int(count), rng)
         values[:, node] = draw_column(values, parents, num_levels, levels, own, noise, rng)
         coefficients[node], deviations[node] = own, noise
     names = tuple(f"X{number}" for number in range(1, d + 1))
     return MixedNetwork(names, graph, num_levels, tuple(coefficients), tuple(deviations)), values
 
 
-def _model(score: UnboundScore, num_levels: NDArray[np.int64]) -> _Model:
-    """The prior of the parameters; refuses scores that have none, or that do not fit the kinds."""
-    is_discrete = num_levels > 0
-    dirichlet = BDeu()  # of no column
-    mean = np.zeros(len(num_levels))
-    scale = deviation = None
-    if isinstance(score, BGe) and not is_discrete.any():
-        alpha_mu, alpha_w, scale = score.alpha_mu, score.alpha_w, score.scale
-        mean = np.broadcast_to(np.asarray(score.prior_mean, np.float64), mean.shape)
-    elif isinstance(score, BDeu) and is_discrete.all():
-        alpha_mu, alpha_w, dirichlet = 1.0, None, score
-    elif isinstance(score, ConditionalGaussian):
-        alpha_mu, alpha_w, dirichlet = score.alpha_mu, score.alpha_w, score.discrete_part
-    elif isinstance(score, GeneralizedLinear):
-        if score.alpha_w is not None:
-            raise ScoreError("Tables of GeneralizedLinear are drawn with alpha_w=None only.")
-        alpha_mu, alpha_w, deviation = score.alpha_mu, score.alpha_w, score.deviation
-        dirichlet = score.within_cells.discrete_part
-    else:
-        raise ScoreError(
-            f"{score!r} has no prior on the parameters of such columns to draw from: take BGe where all are "
-            "continuous, BDeu where all are discrete, ConditionalGaussian or GeneralizedLinear for any."
-        )
-    d = int((~is_discrete).sum())
-    degrees = 2.0 if alpha_w is None else alpha_w - d
-    if not degrees > 1:
-        raise ScoreError(f"alpha_w = {alpha_w} must exceed d + 1 = {d + 1}.")
-    usual = alpha_mu * (degrees - 1) / (alpha_mu + 1)
-    prior = RegressionPrior(alpha_mu, degrees, usual if scale is None else scale, mean)
-    return _Model(prior, dirichlet, deviation)
+def _parameter_prior(score: UnboundScore, num_levels: NDArray[np.int64]) -> ParameterPrior:
+    if not isinstance(score, HasParameterPrior):
+        raise no_parameter_prior(score)
+    return score.parameter_prior(num_levels > 0)
 
 
 def _sample_size(

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.score.degenerate_gaussian import contrasts
 from gflowdag.score.logistic import LEAST_ROWS
-
-
-class RegressionPrior(NamedTuple):
-    """Normal-Wishart prior of continuous columns, with scale matrix `t I`."""
-
-    alpha_mu: float
-    degrees: float  # α_w − d
-    scale: float  # t
-    mean: NDArray[np.float64]  # [d], of each column; those of discrete ones do not count
+from gflowdag.score.parameter_prior import RegressionPrior
 
 
 def in_every_cell(

@@ -23,14 +23,6 @@ def packed(values: ArrayLike, digits: int) -> str:
     return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
 
 
-def unpacked(text: str) -> NDArray[np.float32]:
-    """The matrix [d, d] that `packed` wrote."""
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(4, -1)
-    values = np.ascontiguousarray(planes.T).view("<f4").reshape(-1)
-    size = int(np.sqrt(len(values)))
-    return values.reshape(size, size)
-
-
 def _significant(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
     """Rounded to so many binary digits that at least `digits` decimal ones are right."""
     mantissa, exponent = np.frexp(values)

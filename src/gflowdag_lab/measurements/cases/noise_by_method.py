@@ -59,9 +59,9 @@ def noise_by_method(options: Options) -> Iterator[Row]:
             kind, data = table(options.seed, number, num_variables, mixed=columns == "mixed")
             posterior = gd.fit(data, method=method, random_state=number, **METHODS[method])
             about = dict(zip(_ABOUT, (method, options.seed, num_variables, number), strict=True))
-            figures = _figures(posterior.edge_probabilities().to_numpy())
+            edges = _edge_counts(posterior.edge_probabilities().to_numpy())
             about |= {"kind": kind, "rows": data.num_rows}
-            rows.append(about | figures | {"verdict": posterior.diagnosis.verdict})
+            rows.append(about | edges | {"verdict": posterior.diagnosis.verdict})
             if file is not None:
                 _append(file, rows[-1])
         spent = {"cpu_seconds": round(time.process_time() - started, 1)}
@@ -105,7 +105,7 @@ def _with_numbers(data: Dataset, rng: np.random.Generator) -> Dataset:
     return Dataset.from_frame(frame, discrete=frame.columns[1::2].tolist())
 
 
-def _figures(edges: np.ndarray) -> Row:
+def _edge_counts(edges: np.ndarray) -> Row:
     return {
         "edges_per_variable": float(edges.sum() / len(edges)),
         "arrow": float(edges.max()),
