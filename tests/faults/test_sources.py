@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,7 @@ def test_a_pipe_that_keeps_us_waiting_is_told_of(
     pipe: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(contents, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(contents, "_LONGEST_SECONDS", 280.0)
     told = threading.Event()
     monkeypatch.setattr(contents, "print", lambda *_, **__: told.set(), raising=False)
 
@@ -58,6 +60,28 @@ def test_a_pipe_that_keeps_us_waiting_is_told_of(
         pipe.write_text(TEXT)
 
     threading.Thread(target=write_when_told).start()
+    assert commands.load_table(str(pipe)).num_rows == 20
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_LONGEST_SECONDS", 0.0)
+    with pytest.raises(DataError, match=r"Cannot read .*pipe: nobody writes to this pipe; start"):
+        commands.load_table(str(pipe))
+    with pytest.raises(KnowledgeError, match="nobody writes to this pipe"):
+        Knowledge.from_toml(pipe)
+
+
+def test_a_pipe_with_a_slow_writer_is_read_to_its_end(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_LONGEST_SECONDS", 280.0)
+
+    def write_in_pieces() -> None:
+        with pipe.open("w") as stream:
+            for start in range(0, len(TEXT), 100):
+                time.sleep(0.01)
+                stream.write(TEXT[start : start + 100])
+                stream.flush()
+
+    threading.Thread(target=write_in_pieces).start()
     assert commands.load_table(str(pipe)).num_rows == 20
 
 
