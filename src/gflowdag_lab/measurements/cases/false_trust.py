@@ -5,7 +5,9 @@ edge probability is more than 0.05 from the exact one. The bar is fewer than one
 answers at default options, over all families but the needle, which no chain of small steps can find. Short
 runs, and runs of few chains, are to provoke it; each case found there is explained too.
 
-Rows are kept in a file as they come, and what stands there is not run again.
+Rows are kept in a file as they come, and what stands there is not run again. Several processes may share the
+runs (`part=1/4`), each with a file of its own; `take=FOLDER` puts the rows of such files into the one that is
+kept.
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ import numpy as np
 from scipy.stats import beta
 
 from gflowdag.estimators import estimator_class
+from gflowdag.runtime import atomic_write
 from gflowdag_lab.measurements.hard_posteriors import FAMILIES, exact_edges, fit, hard_posterior
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.paper.fits import commit
 
 FOLDER = Path("docs/laboratory/trust")
+KEPT = FOLDER / "runs.csv"
 TOLERATED = 0.05  # error of an edge probability in an answer that says "trusted"
 NEEDLE = "needle"
 ALL = "all methods"
@@ -55,6 +59,7 @@ class Setting(NamedTuple):
     every: int  # of so many problems of a family one
 
 
+Task = tuple[int, str, Setting]  # the seed of a problem, its family, and what is run on it
 CHAIN, NET = 5, 4  # variables: 29,281 and 543 graphs
 FEW = {"num_samples": 50}  # graphs drawn from what the chains recorded: of no account for edges and verdict
 MOST = {"iterations": 8192} | FEW  # sweeps; without a limit chains that do not agree go on for half an hour
@@ -84,14 +89,29 @@ def false_trust(options: Options) -> Iterator[Row]:
     """Share of "trusted" answers that are wrong by more than 0.05, by method and by family.
 
     `problems` of each family, `seconds` of processor time at most, `methods`, `families`, `file` choose;
-    `only-default=yes` leaves out what is short.
+    `only-default=yes` leaves out what is short. `part=I/N` is the I-th of N shares of these runs;
+    `take=FOLDER` runs nothing and takes over the rows of the files in a folder.
     """
     extra = options.extra
-    path = Path(extra.get("file", FOLDER / "runs.csv"))
-    problems = 1 if options.quick else int(extra.get("problems", 120))
+    path = Path(extra.get("file", KEPT))
+    if "take" in extra:
+        take_over(Path(extra["take"]), path)
+    elif options.quick:
+        short = [task for task in _tasks(1, extra) if task[2].method in ("parent-set-mcmc", "mc3")][:4]
+        yield from summary([_run(*task) for task in short])
+        return
+    else:
+        tasks = _tasks(int(extra.get("problems", 120)), extra)
+        part, parts = map(int, extra.get("part", "1/1").split("/"))
+        _measure(tasks[part - 1 :: parts], path, float(extra.get("seconds", "inf")))
+    yield from summary(stored(path))
+
+
+def _tasks(problems: int, extra: dict[str, str]) -> list[Task]:
+    """The runs that are asked for: all settings on the first problems, then on the next."""
     methods = extra.get("methods", ",".join({setting.method: 0 for setting in SETTINGS})).split(",")
     families = extra.get("families", ",".join(FAMILIES)).split(",")
-    wanted = [
+    return [
         (seed, family, setting)
         for seed in range(problems)
         for setting in SETTINGS
@@ -100,12 +120,22 @@ def false_trust(options: Options) -> Iterator[Row]:
         and (seed + number) % setting.every == 0
         and (setting.name == "default" or "only-default" not in extra)
     ]
-    if options.quick:
-        wanted = [task for task in wanted if task[2].method in ("parent-set-mcmc", "mc3")][:4]
-        yield from summary([_run(*task) for task in wanted])
-        return
-    _measure(wanted, path, float(extra.get("seconds", "inf")))
-    yield from summary(stored(path))
+
+
+def take_over(folder: Path, path: Path) -> None:
+    """Add the runs in the files of a folder to those of a file: of two that are the same, the first stays."""
+    rows = {_key(row): row for file in sorted(folder.glob("*.csv"), reverse=True) for row in stored(file)}
+    rows |= {_key(row): row for row in stored(path)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[key] for key in sorted(rows, key=lambda key: (key[2:], int(key[0]), key[1])))
+
+
+def _key(row: Fit) -> tuple[str, str, str, str]:
+    """What was run on what."""
+    return row["seed"], row["family"], row["method"], row["options"]
 
 
 def stored(path: Path) -> list[Fit]:
@@ -113,21 +143,22 @@ def stored(path: Path) -> list[Fit]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+        rows = list(csv.DictReader(stream))
+    return [row for row in rows if None not in row.values()]  # a killed run may leave half a row at the end
 
 
-def _measure(wanted: list[tuple[int, str, Setting]], path: Path, seconds: float) -> None:
-    """Run what is not in the file, until all is there or the time is over."""
+def _measure(tasks: list[Task], path: Path, seconds: float) -> None:
+    """Run what is not in the file, nor in the one that is kept, until all is there or the time is over."""
+    done = {_key(row) for row in [*stored(KEPT), *stored(path)]}
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
-    done = {(int(row["seed"]), row["family"], row["method"], row["options"]) for row in stored(path)}
     started = time.process_time()
     with path.open("a", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
         if is_new:
             writer.writeheader()
-        for seed, family, setting in wanted:
-            if (seed, family, setting.method, setting.name) in done:
+        for seed, family, setting in tasks:
+            if (str(seed), family, setting.method, setting.name) in done:
                 continue
             if time.process_time() - started > seconds:
                 break
