@@ -422,6 +422,14 @@ def test_a_long_name_in_the_notes_fits_a_phone(open_report, browser, chain):
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
+def test_no_number_of_a_pair_is_cut_on_a_phone(open_report, browser):
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    open_report(noisy_posterior(30, 60, names=[f"blood pressure {i}" for i in range(30)]))
+    script = "const box = document.querySelector('#pair-table').parentElement; return box.scrollWidth - box.clientWidth"
+    assert "± error" in text(browser, "#pair-table thead")
+    assert browser.execute_script(script) <= 0
+
+
 def test_a_full_report_fits_a_phone_and_both_colour_schemes(open_report, browser):
     drawn = gd.simulate.linear_gaussian(num_variables=6, num_rows=50, random_state=0)
     posterior = noisy_posterior(6, 60, names=list(drawn.frame))

@@ -8,21 +8,25 @@ import gzip
 import importlib
 import io
 import lzma
+import os
 import stat
 import sys
 import threading
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gflowdag.errors import GFlowDAGError, MissingExtraError
 from gflowdag.runtime.memory import total_memory
 
 STANDARD_INPUT = Path("-")
 _PATIENCE_SECONDS = 3.0  # with a pipe, before the user is told what is waited for
+_LONGEST_SECONDS = 10.0  # until somebody has to write to a pipe
+_PIPE_SECONDS = 0.02  # between two looks at it
 _LARGEST = 1 << 34  # bytes, whatever the memory
 _PIECE = 1 << 24  # bytes that are read at once
 _COPIES = 4  # of a file in memory while it is read: bytes, text, cells, numbers
@@ -38,7 +42,7 @@ def read_bytes(path: Path, error: type[GFlowDAGError]) -> bytes:
     """What a file holds, without its compression; whatever prevents it is raised as an `error`.
 
     gzip, bzip2, xz, Zstandard, and zip archives of one file are taken apart. `-` is standard input. Pipes are
-    read to their end, folders, sockets and devices refused.
+    read to their end; folders, sockets, devices and pipes that nobody writes to are refused.
     """
     try:
         content = _standard_input() if path == STANDARD_INPUT else _file_or_pipe(path)
@@ -146,9 +150,32 @@ def _file_or_pipe(path: Path) -> bytes:
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         kind = "socket" if stat.S_ISSOCK(mode) else "device"
         raise OSError(errno.EINVAL, f"it is a {kind}, not a file; save its output in a file first")
-    # A pipe that nobody writes to keeps us waiting even when it is opened.
-    with _told_while_waiting(str(path)) if stat.S_ISFIFO(mode) else nullcontext(), path.open("rb") as stream:
-        return _up_to_the_limit(stream)
+    if stat.S_ISREG(mode):
+        with path.open("rb") as stream:
+            return _up_to_the_limit(stream)
+    with _told_while_waiting(str(path)):
+        first, rest = _begun_pipe(path)
+        with rest as stream:
+            return first + _up_to_the_limit(stream)
+
+
+def _begun_pipe(path: Path) -> tuple[bytes, BinaryIO]:
+    """The first bytes of a pipe, and a stream of those that follow; refused if nobody writes to it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not wait for somebody who writes
+    stream = open(descriptor, "rb")  # noqa: SIM115 (the caller closes it)
+    deadline = time.monotonic() + _LONGEST_SECONDS
+    while True:
+        try:
+            first = os.read(descriptor, _PIECE)
+        except BlockingIOError:  # somebody is there, and has written nothing yet
+            first = None
+        if first != b"":
+            os.set_blocking(descriptor, True)
+            return first or b"", stream
+        if time.monotonic() > deadline:
+            stream.close()
+            raise OSError(errno.EPIPE, "nobody writes to this pipe; start the program that writes to it first")
+        time.sleep(_PIPE_SECONDS)
 
 
 def _standard_input() -> bytes:

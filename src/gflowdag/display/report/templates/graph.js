@@ -161,7 +161,8 @@ function fitBlockNames(scale) {
     label.replaceChildren(...lines.map((line, index) =>
       svg("tspan", { x, dy: `${index === 0 ? -0.6 * (lines.length - 1) + 0.35 : 1.2}em` }, cut(line))));
   }
-  for (const { head, place } of drawn.blockHeads) head.setAttribute("transform", `${place} scale(${(1 / scale).toFixed(3)})`);
+  const headSize = clamp(box.width / 900, 0.55, 1) / scale; // smaller on a phone, where blocks are small
+  for (const { head, place } of drawn.blockHeads) head.setAttribute("transform", `${place} scale(${headSize.toFixed(3)})`);
 }
 
 // Fade everything that does not touch the variable; dash the boxes of its likely Markov blanket.
