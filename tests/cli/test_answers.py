@@ -97,6 +97,36 @@ def test_effects_of_discrete_tables_are_distributions(tmp_path: Path) -> None:
     assert "P(X2 = … | do(X1 = …))" in told
 
 
+def test_two_settings_of_a_cause_are_compared(tmp_path: Path) -> None:
+    frame = gd.simulate.discrete(3, 60, random_state=1).frame
+    post = gd.fit(frame, method="exact", num_samples=20, random_state=0)
+    post.save(tmp_path / "posterior.npz")
+    found = post.effect("X1", "X2")
+    to, base = (str(level) for level in found.cause_levels[:2])
+    rows = json.loads(gflowdag("effect", tmp_path, "X1", "X2", "--to", to, "--base", base, "--json").stdout)
+    for row, level in zip(rows, found.outcome_levels, strict=True):
+        assert row["difference"] == found.difference(level, *found.cause_levels[:2]).to_dict()
+        assert row["ratio"] == found.ratio(level, *found.cause_levels[:2]).to_dict()
+    told = gflowdag("effect", tmp_path, "X1", "X2", "--to", to, "--base", base).stdout
+    assert f"X1 set to {to}, compared with {base}" in told
+    assert "--base LEVEL" in str(gflowdag("effect", tmp_path, "X1", "X2", "--to", to).exception)
+    assert "X1 has no level '9'" in str(
+        gflowdag("effect", tmp_path, "X1", "X2", "--to", "9", "--base", base).exception
+    )
+
+
+def test_settings_of_a_linear_effect_are_not_compared(run: Path) -> None:
+    assert "linear" in str(gflowdag("effect", run, "X1", "X2", "--to", "1", "--base", "0").exception)
+
+
+def test_one_pair_has_its_density_and_all_pairs_their_meaning(posterior: Posterior, run: Path) -> None:
+    (row,) = json.loads(gflowdag("effect", run, "X1", "X3", "--json").stdout)
+    draws = posterior.effect("X1", "X3").draws
+    assert row["density"]["value"] == list(draws.density()["value"])
+    assert row["density"]["mass_at_none"] == pytest.approx(1 - draws.probability)
+    assert "raises the outcome by so much" in gflowdag("effect", run).stdout
+
+
 def test_the_next_experiment_is_that_of_python(posterior: Posterior, run: Path) -> None:
     options = ("--rows", "20", "--outcomes", "20")
     answer = json.loads(gflowdag("next", run, *options, "--about", "X1 ~> X2", "--json").stdout)

@@ -405,6 +405,37 @@ def test_the_matrix_has_the_effects_of_all_pairs() -> None:
     assert codes.effect_matrix(num_draws=50).to_numpy().shape == (3, 3)
 
 
+def test_the_matrix_is_converted_back_as_one_effect_is() -> None:
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=400)
+    b = 0.5 * a + rng.normal(size=400)
+    table = {
+        "a": np.exp(a),
+        "b": np.exp(b),
+        "c": (b + rng.normal(size=400)) ** 3,
+        "d": b + rng.normal(size=400),
+    }
+    data = gd.Dataset.from_frame(pd.DataFrame(table), transform={"a": "log", "b": "log", "c": "rank"})
+    post = gd.fit(data, method="exact", num_samples=200, random_state=0)
+    matrix = post.effect_matrix(num_draws=20_000)
+    for source, target in (
+        ("a", "b"),
+        ("a", "c"),
+        ("a", "d"),
+        ("c", "b"),
+        ("d", "c"),
+        ("b", "d"),
+        ("c", "d"),
+    ):
+        one = post.effect(source, target)
+        assert matrix.loc[source, target] == pytest.approx(one.draws.mean(), abs=5 * one.mean_error + 1e-9)
+    assert matrix.loc["b", "b"] == 0 < 1 < matrix.loc["a", "b"]  # a factor
+    assert np.diag(matrix).tolist() == [0, 0, 0, 0]
+    assert matrix.attrs["factors"] == ["a", "b"]
+    assert "a, b: twice" in matrix.attrs["meaning"]
+    assert "c: from the lower" in matrix.attrs["meaning"]
+
+
 def test_what_is_given_holds_in_the_graphs_of_an_effect() -> None:
     frame = gd.simulate.linear_gaussian(3, 40, random_state=7).frame
     post = gd.fit(frame, method="exact", num_samples=500)

@@ -13,12 +13,13 @@ from rich.text import Text
 from gflowdag.errors import DataError
 from gflowdag.posterior import runs
 from gflowdag.posterior.difference import Difference, difference
-from gflowdag.posterior.effect import DiscreteEffect, LinearEffect, checked_level
+from gflowdag.posterior.effect import DiscreteEffect, LinearEffect, checked_level, named_setting
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import one_line
 
 Effects = pd.DataFrame | list[LinearEffect | DiscreteEffect | MeanEffect]  # means of all pairs, or some pairs
+Settings = tuple[str, str]  # of the cause, as they are written: the new one, and what it is compared with
 _MOST_ROWS = 20  # of the effects of all pairs that are printed
 
 if TYPE_CHECKING:
@@ -93,25 +94,60 @@ def effects(
     return [posterior.effect(cause, name, num_draws=draws, random_state=seed) for name in outcomes]
 
 
-def effects_as_json(found: Effects, level: float) -> Any:
-    """All of the effects, for a machine."""
+def effects_as_json(found: Effects, level: float, settings: Settings | None = None) -> Any:
+    """All of the effects, for a machine; of one pair the density too."""
     checked_level(level)
     if isinstance(found, pd.DataFrame):
         return [
             {"cause": found.index[i], "outcome": found.columns[j], "mean": float(found.to_numpy()[i, j])}
             for i, j in _largest_first(found)
         ]
-    return [one.to_dict(level) for one in found]
+    if settings is not None:
+        return [row for one in found for row in contrasts(one, settings, level)]
+    rows = [one.to_dict(level) for one in found]
+    if len(found) == 1:
+        draws = found[0].draws if isinstance(found[0], LinearEffect) else found[0].largest_change()
+        rows[0]["density"] = draws.density().to_dict(orient="list") | {
+            "none": draws.none,
+            "mass_at_none": 1 - draws.probability,
+        }
+    return rows
 
 
-def print_effects(found: Effects, console: Console, level: float) -> None:
+def contrasts(one: Any, settings: Settings, level: float) -> list[dict[str, Any]]:
+    """How the outcome differs between two settings of the cause: differences and ratios."""
+    if isinstance(one, LinearEffect):
+        raise DataError(
+            f"The effect of {one.cause} is linear, the same from any value: leave --to and --base out"
+        )
+    is_discrete = isinstance(one, DiscreteEffect)
+    known = one.cause_levels if is_discrete else one.settings
+    to, base = (named_setting(one.cause, known, text) for text in settings)
+    levels = [(outcome,) for outcome in one.outcome_levels] if is_discrete else [()]
+    return [
+        {
+            "cause": one.cause,
+            "outcome": one.outcome,
+            **({"level": outcome[0]} if outcome else {}),
+            "to": to,
+            "base": base,
+            "difference": one.difference(*outcome, to, base).to_dict(level),
+            "ratio": one.ratio(*outcome, to, base).to_dict(level),
+        }
+        for outcome in levels
+    ]
+
+
+def print_effects(found: Effects, console: Console, level: float, settings: Settings | None = None) -> None:
     """Effects in sentences and tables."""
     checked_level(level)
     if isinstance(found, pd.DataFrame):
         _print_matrix(found, console)
         return
     for one in found:
-        if isinstance(one, LinearEffect):
+        if settings is not None:
+            _print_contrasts(contrasts(one, settings, level), console, level)
+        elif isinstance(one, LinearEffect):
             _print_linear(one, console, level)
         elif isinstance(one, MeanEffect):
             _print_means(one, console, level)
@@ -177,11 +213,34 @@ def _print_means(one: MeanEffect, console: Console, level: float) -> None:
     console.print(printed)
 
 
+def _print_contrasts(rows: list[dict[str, Any]], console: Console, level: float) -> None:
+    first = rows[0]
+    told = f"any effect with probability {first['difference']['probability']:.4f}"
+    what = f"{first['cause']} set to {first['to']}, compared with {first['base']}: {told}"
+    console.print(Text(one_line(what)))
+    printed = Table(box=None, pad_edge=False, header_style="bold")
+    printed.add_column("", overflow="fold")
+    for title in ("difference", f"{level:.0%} interval", "ratio, median", f"{level:.0%} interval"):
+        printed.add_column(title, justify="right")
+    for row in rows:
+        name = f"P({row['outcome']} = {row['level']})" if "level" in row else row["outcome"]
+        more, times = row["difference"], row["ratio"]
+        printed.add_row(
+            Text(one_line(name)),
+            f"{more['mean']:.4g}",
+            Text(f"[{more['lower']:.4g}, {more['upper']:.4g}]"),
+            f"{times['median']:.4g}",
+            Text(f"[{times['lower']:.4g}, {times['upper']:.4g}]"),
+        )
+    console.print(printed)
+
+
 def _print_matrix(means: pd.DataFrame, console: Console) -> None:
     printed = Table(box=None, pad_edge=False, header_style="bold")
     printed.add_column("effect", overflow="fold")
     printed.add_column("posterior mean", justify="right", no_wrap=True)
     pairs = _largest_first(means)
+    console.print(Text(one_line(means.attrs["meaning"])))
     for i, j in pairs[:_MOST_ROWS]:
         name = one_line(f"{means.index[i]} on {means.columns[j]}")
         printed.add_row(Text(name), f"{means.to_numpy()[i, j]:.4g}")
@@ -192,6 +251,7 @@ def _print_matrix(means: pd.DataFrame, console: Console) -> None:
 
 def _largest_first(means: pd.DataFrame) -> list[tuple[int, int]]:
     """The ordered pairs by the size of their mean effect."""
-    values = np.abs(means.to_numpy())
+    none = [1.0 if name in means.attrs["factors"] else 0.0 for name in means.columns]
+    values = np.abs(means.to_numpy() - none)
     order = [divmod(int(flat), len(values)) for flat in np.argsort(-values, axis=None, kind="stable")]
     return [(i, j) for i, j in order if i != j]

@@ -84,6 +84,10 @@ def effect(
     cause: Annotated[str | None, typer.Argument(help="Variable that is set (default: all pairs).")] = None,
     outcome: Annotated[str | None, typer.Argument(help="Variable that is looked at (default: all).")] = None,
     given: Annotated[str | None, typer.Option(help="Statement that holds: 'A -> B'.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Setting of the cause: the difference and the ratio to --base.")
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="The setting that --to is compared with.")] = None,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.95,
     table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
     draws: Annotated[
@@ -101,12 +105,15 @@ def effect(
     """
     from gflowdag.cli import answers
 
+    if (to is None) != (base is None) or (to is not None and cause is None):
+        raise GFlowDAGError("two settings of one cause are compared: give CAUSE, --to LEVEL and --base LEVEL")
+    settings = None if to is None or base is None else (to, base)
     posterior = answers.prepared(_load(run), table, given)
     found = answers.effects(posterior, cause, outcome, draws, seed)
     if json:
-        print_json(answers.effects_as_json(found, level))
+        print_json(answers.effects_as_json(found, level, settings))
     else:
-        answers.print_effects(found, make_console(), level)
+        answers.print_effects(found, make_console(), level, settings)
         answers.print_trust_in_effects(posterior, make_console())
 
 

@@ -174,7 +174,9 @@ def _begun_pipe(path: Path) -> tuple[bytes, BinaryIO]:
             return first or b"", stream
         if time.monotonic() > deadline:
             stream.close()
-            raise OSError(errno.EPIPE, "nobody writes to this pipe; start the program that writes to it first")
+            raise OSError(
+                errno.EPIPE, "nobody writes to this pipe; start the program that writes to it first"
+            )
         time.sleep(_PIPE_SECONDS)
 
 

@@ -227,6 +227,14 @@ class DiscreteEffect(Effect):
         return self.distributions[:, a, b]
 
 
+def named_setting(name: str, levels: tuple[Hashable, ...], text: str) -> Hashable:
+    """The setting of the variable `name` that is written so, or an error that lists them."""
+    for level in levels:
+        if str(level) == text:
+            return level
+    raise DataError(f"{name} has no level {text!r}: {instead(text, map(str, levels))}")
+
+
 def checked_level(level: float) -> float:
     """The probability of an interval, or an error where it is none."""
     if not 0 < level < 1:

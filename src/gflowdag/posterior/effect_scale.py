@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,16 +27,7 @@ class EffectScale(NamedTuple):
 
     def read(self, coded: NDArray[np.float64]) -> NDArray[np.float64]:
         """Effects per coded unit of the cause, in coded units of the outcome, as `meaning` tells them."""
-        step = 1.0
-        if self.cause.scores is not None:
-            step = _QUARTILES
-        elif self.cause.log:
-            step = np.log(2.0)
-        change = coded * (step * self.unit)
-        if self.outcome.scores is not None:
-            values, scores = self.outcome.scores
-            return np.interp(change, scores, values) - np.interp(0.0, scores, values)
-        return np.exp(change) if self.outcome.log else change
+        return _as_measured(self.outcome, coded * self.unit)
 
     @property
     def none(self) -> float:
@@ -44,8 +36,8 @@ class EffectScale(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """An effect of one in coded units, in those of the transformed columns."""
-        return _deviation(self.outcome) / _deviation(self.cause)
+        """How far the transformed outcome moves with an effect of one in coded units."""
+        return _step(self.cause) * _deviation(self.outcome) / _deviation(self.cause)
 
     @property
     def meaning(self) -> str:
@@ -62,6 +54,31 @@ class EffectScale(NamedTuple):
         if self.outcome.log:
             return f"{done[0].upper()}{done[1:]} multiplies {b} by the effect."
         return f"{done[0].upper()}{done[1:]} raises {b} by the effect."
+
+
+def read_all(columns: Sequence[Column], coded: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`EffectScale.read` for every ordered pair of columns, [..., cause, outcome]."""
+    step = np.array([_step(column) / _deviation(column) for column in columns])
+    read = [
+        _as_measured(outcome, coded[..., place] * (step * _deviation(outcome)))
+        for place, outcome in enumerate(columns)
+    ]
+    return np.stack(read, axis=-1)
+
+
+def _as_measured(outcome: Column, change: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A change of a transformed outcome: as it is, as a factor, or from its median."""
+    if outcome.scores is not None:
+        values, scores = outcome.scores
+        return np.interp(change, scores, values) - np.interp(0.0, scores, values)
+    return np.exp(change) if outcome.log else change
+
+
+def _step(cause: Column) -> float:
+    """What is done to the transformed cause."""
+    if cause.scores is not None:
+        return _QUARTILES
+    return float(np.log(2.0)) if cause.log else 1.0
 
 
 def _deviation(column: Column) -> float:

@@ -10,7 +10,7 @@ from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.order import topological_order
 from gflowdag.posterior.effect import EffectDraws, LinearEffect
 from gflowdag.posterior.effect_cases import column_of, graph_cases, path_statement, scaled
-from gflowdag.posterior.effect_scale import EffectScale
+from gflowdag.posterior.effect_scale import EffectScale, read_all
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.score.conjugate import GaussianParameters
 
@@ -76,11 +76,13 @@ def path_products(
 def linear_means(
     posterior: Posterior, parameters: GaussianParameters, num_draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The mean effect of every variable on every other in units of the transformed columns, [d, d]."""
+    """The mean effect of every variable on every other, as `linear_effect` reads it, [d, d]."""
     d = posterior.num_variables
+    columns = [column_of(posterior, name) for name in posterior.names]
+    none = read_all(columns, np.zeros((d, d)))
     _, first, inverse = np.unique(graph_keys(posterior.samples), return_index=True, return_inverse=True)
     mass = np.bincount(inverse.reshape(-1), weights=posterior.weights)
-    means, share = np.zeros((d, d)), np.zeros((d, d))
+    means, share = np.zeros((d, d)), np.zeros((d, d))  # of what differs from no effect
     for sample, weight in zip(first, mass, strict=True):
         graph = posterior.samples[sample]
         size = max(round(num_draws * weight), 1)
@@ -90,9 +92,9 @@ def linear_means(
             coefficients = parameters.draw_coefficients(node, parents, size, rng)
             effects[:, :, node] = np.einsum("msp,mp->ms", effects[:, :, parents], coefficients)
             effects[:, node, node] = 1.0
-        means += weight * effects.mean(axis=0)
+        means += weight * (read_all(columns, effects).mean(axis=0) - none)
         share += weight * transitive_closure(graph)
     known = posterior.path_probabilities().to_numpy()  # may be known without sampling, as for one effect
-    means = np.divide(means * known, share, out=np.zeros((d, d)), where=share > 0)
-    columns = [column_of(posterior, name) for name in posterior.names]
-    return means * [[EffectScale(cause, outcome).unit for outcome in columns] for cause in columns]
+    means = none + np.divide(means * known, share, out=np.zeros((d, d)), where=share > 0)
+    np.fill_diagonal(means, 0.0)
+    return means

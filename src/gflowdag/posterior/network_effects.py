@@ -15,17 +15,19 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from gflowdag.data import Dataset
+from gflowdag.data.columns import Column
 from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.posterior import mixed_effects
 from gflowdag.posterior.discrete_effects import discrete_effect
 from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
+from gflowdag.posterior.effect_cases import column_of
 from gflowdag.posterior.linear_effects import linear_effect, linear_means
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import require_known
-from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.messages import shown, unknown_name
 from gflowdag.runtime.place import option, typed
 from gflowdag.score import UnboundScore
 from gflowdag.score.conjugate import (
@@ -84,7 +86,36 @@ def effect_matrix(
             found: Any = effect(fewer, source, target, num_draws=num_draws, random_state=rng)
             means[i, j] = found.largest_change().mean()
     source, target = pd.Index(posterior.names, name="source"), pd.Index(posterior.names, name="target")
-    return pd.DataFrame(means, index=source, columns=target)
+    frame = pd.DataFrame(means, index=source, columns=target)
+    columns = [column_of(posterior, name) for name in posterior.names]
+    is_linear = isinstance(parameters, GaussianParameters)
+    frame.attrs["factors"] = [column.name for column in columns if is_linear and column.log]
+    frame.attrs["meaning"] = _meaning_of_all(parameters, columns)
+    return frame
+
+
+def _meaning_of_all(parameters: ParameterPosterior, columns: list[Column]) -> str:
+    """What the numbers of `effect_matrix` say, in a few sentences."""
+    if isinstance(parameters, DiscreteParameters):
+        return "The largest change of the outcome's distribution between two settings (total variation)."
+    if not isinstance(parameters, GaussianParameters):
+        return (
+            "The largest difference between two settings: of the mean of a continuous outcome, of the "
+            "distribution of a discrete one (total variation)."
+        )
+    told = "One unit more of the cause raises the outcome by so much."
+    for names, what in (
+        (
+            [column.name for column in columns if column.log],
+            "twice as much as a cause; as an outcome it is multiplied by the effect, and 1 is none",
+        ),
+        (
+            [column.name for column in columns if column.scores is not None],
+            "from the lower to the upper quartile as a cause; as an outcome it moves from its median",
+        ),
+    ):
+        told += f" {shown(names)}: {what}." if names else ""
+    return told
 
 
 def known_parameters(posterior: Posterior) -> ParameterPosterior:

@@ -250,10 +250,11 @@ class Posterior(HandOver):
     ) -> pd.DataFrame:
         """The posterior mean of the effect of every variable on every other, [source, target].
 
-        Of continuous variables the linear effect, in units of the table (of the logarithm or the normal
-        scores of columns that were transformed); of discrete ones the largest total variation distance
-        between the distributions of the target under two settings of the source; of continuous targets
-        in tables of both kinds the largest difference between their means, in units of the table.
+        Of continuous variables the linear effect as the `meaning` of `effect` tells it: a factor where the
+        target is on a log scale (1 is no effect), a change in units of the table elsewhere. Of discrete ones
+        the largest total variation distance between the distributions of the target under two settings of
+        the source; of continuous targets in tables of both kinds the largest difference between their means.
+        The frame's `attrs["meaning"]` says which.
         """
         from gflowdag.posterior.network_effects import effect_matrix
 
