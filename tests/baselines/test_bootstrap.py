@@ -178,3 +178,18 @@ def test_a_missing_package_names_the_pip_command(collider, monkeypatch):
     with pytest.raises(MissingExtraError, match=r'pip install "gflowdag\[baselines\]"'):
         gd.BootstrapPC(num_bootstraps=2).fit(collider)
     gd.BootstrapGES(num_bootstraps=2, num_samples=2, n_jobs=1).fit(collider)  # does without
+
+
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [("generalized-linear", gd.GeneralizedLinear()), ("degenerate-gaussian", gd.DegenerateGaussian())],
+)
+@pytest.mark.parametrize("kind", ["continuous", "discrete"])
+def test_ges_uses_a_score_that_is_named_whatever_the_kind_of_the_columns(name, score, kind):
+    values = np.random.default_rng(0).integers(0, 2, size=(60, 3)).cumsum(axis=1).astype(float)
+    data = gd.Dataset.from_array(values, kinds=kind)
+    options = {"num_bootstraps": 4, "num_samples": 8, "random_state": 0, "n_jobs": 1}
+    named = gd.BootstrapGES(score=name, **options).fit(data).posterior_
+    given = gd.BootstrapGES(score=score, **options).fit(data).posterior_
+    np.testing.assert_array_equal(named.samples, given.samples)
+    assert named.diagnosis.uses_prior is None  # unlike the BIC or BDeu that it takes in place of others

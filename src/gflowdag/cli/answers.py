@@ -162,7 +162,7 @@ def print_trust_in_effects(posterior: Posterior, console: Console) -> None:
     """How far the graphs are to be trusted, and what an effect presumes beyond them."""
     found = posterior.diagnosis
     console.print(Text(f"{found.verdict.capitalize()}: {one_line(found.explanation)}"))
-    console.print("Effects presume that no hidden variable is a cause of two of these, and no feedback.")
+    console.print("Effects assume that these variables have no hidden common cause and no feedback.")
 
 
 def _print_linear(one: LinearEffect, console: Console, level: float) -> None:

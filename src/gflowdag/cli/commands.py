@@ -107,7 +107,7 @@ def read_table(source: str, options: ReadOptions | None = None) -> tuple[pd.Data
         discrete=_column_names(options.discrete, frame),
     )
     if len(set(options.drop)) == frame.shape[1] > 0:
-        raise GFlowDAGError("--drop names every column of the table: leave in the variables to learn about")
+        raise GFlowDAGError("--drop names every column of the table: keep the variables to learn about")
     return frame, options
 
 

@@ -195,7 +195,7 @@ def print_description(facts: dict[str, Any], console: Console) -> None:
     _print_rows(facts["methods"], titles, console)
     console.print(
         "\nTimes are rough: one core (exact, dag-gflownet: two), default settings; "
-        "a GPU trains faster. --budget sets an end to any of them; the exact posterior is refused "
+        "a GPU trains faster. --budget limits the time of any of them; the exact posterior is refused "
         "where it would take longer.",
         style="dim",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,10 +21,14 @@ from gflowdag.score import Score
 from gflowdag.score.registry import unbound_score
 from gflowdag.search import ges
 
+_SEARCHED_FASTER = ("auto", "bge", "bdeu", "bde")  # names in whose place GES takes the BIC or BDeu, by kind
+
 
 @keyword_parameters
 class _Bootstrap(StructureLearner):
     """What both share: resampling, orientation, and the record of what went wrong."""
+
+    _without: ClassVar[str] = ", and uses neither the score nor the structure prior."
 
     num_bootstraps: int = whole(100)
     n_jobs: int | None = None
@@ -83,7 +88,7 @@ class _Bootstrap(StructureLearner):
         sentences = [
             "The bootstrap measures how stable the search is under resampling; it is not a posterior"
         ]
-        sentences[0] += "." if self._uses_score() else ", and uses neither the score nor the structure prior."
+        sentences[0] += "." if self._uses_score() else self._without
         if found.failures:
             sentences.append(
                 f"The search failed on {len(found.failures)} of {searched} data sets (left out)."
@@ -109,12 +114,13 @@ class _Bootstrap(StructureLearner):
 class BootstrapGES(_Bootstrap):
     """Greedy equivalence search (Chickering 2002) on resampled rows (Friedman et al. 1999).
 
-    Each data set gives an equivalence class, of which members are drawn uniformly. Where `score` is a name,
-    continuous data are scored by the Gaussian BIC and discrete data by BDeu, whatever `score` and `prior`
-    say. A score object, `BGe()` or one of your own, is used as it is, together with the prior; where it does
-    not score equivalent graphs alike, or the prior is `"fair"`, each class counts as the member that the
-    search happens to look at. The search cannot use required or forbidden edges and refuses them;
-    interventional data are refused too.
+    Each data set gives an equivalence class, of which members are drawn uniformly. Where `score` is
+    `"auto"`, `"bge"`, `"bdeu"` or `"bde"`, continuous data are scored by the Gaussian BIC and discrete data
+    by BDeu, and the prior is not used. Any other score, and every score object, `BGe()` or one of your own,
+    is used as it is, together with the prior, as in tables with columns of both kinds; where it does not
+    score equivalent graphs alike, or the prior is `"fair"`, each class counts as the member that the search
+    happens to look at. The search cannot use required or forbidden edges and refuses them; interventional
+    data are refused too.
 
     Args:
         num_bootstraps: number of resampled data sets.
@@ -129,8 +135,8 @@ class BootstrapGES(_Bootstrap):
         label="bootstrapped greedy equivalence search",
         answer="no posterior",
         gives="frequencies under resampling, not a posterior",
-        assumes="scores of its own, Gaussian BIC or BDeu, without the prior; a score object, or that of both "
-        "kinds, is used with it",
+        assumes="the Gaussian BIC or BDeu in place of `auto`, `bge`, `bdeu` and `bde`, without the prior; "
+        "other scores, and score objects, together with the prior",
         use_when="comparison with the literature",
         uses_interventions=False,
         uses_known_edges=False,  # the search walks over whole equivalence classes
@@ -139,10 +145,12 @@ class BootstrapGES(_Bootstrap):
         num_bytes=mebibytes({11: 163, 20: 164}),
     )
 
+    _without: ClassVar[str] = ", and does not use the structure prior."
+
     penalty: float = positive(1.0, zero=True)
 
     def _uses_score(self) -> bool:
-        return not isinstance(self.score, str) or self._data.is_mixed  # its own are for one kind
+        return not isinstance(self.score, str) or self.score not in _SEARCHED_FASTER or self._data.is_mixed
 
     def _uses_prior(self) -> bool:
         return self._uses_score()

@@ -70,12 +70,12 @@ def chain_verdict(
     )
     if not varies(log_scores):
         explanation = (
-            f"All {num_chains} chains keep the same score, which is trusted only of "
+            f"All {num_chains} chains keep the same score, which is trusted only with "
             f"{FEWEST_SCATTERED_CHAINS} chains or more. {explanation}"
         )
     elif num_chains < fewest_chains:
         explanation = (
-            f"Whether chains agree can be judged from {fewest_chains} of them on, and there "
+            f"To judge whether chains agree takes at least {fewest_chains} of them, and there "
             f"{'is' if num_chains == 1 else 'are'} {num_chains}. {explanation}"
         )
     if not is_burnt_in:

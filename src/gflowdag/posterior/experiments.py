@@ -106,14 +106,14 @@ class NextExperiments:
         what = "observing all variables" if best.target is None else f"setting {best.target} at random"
         told = (
             f"{what[0].upper()}{what[1:]} in {self.num_rows:,} rows tells most about {self.about}: "
-            f"{best.gain:.2f} nats expected, of {self.entropy:.2f} that are open."
+            f"{best.gain:.2f} of {self.entropy:.2f} nats are expected to be resolved."
         )
         rivals = [
             one.target or "no intervention"
             for one in self.experiments[1:]
             if best.gain - one.gain < 2 * np.hypot(best.error, one.error)
         ]
-        return told if not rivals else f"{told} Not told apart from it: {', '.join(rivals)}."
+        return told if not rivals else f"{told} The error is too large to rank it above: {', '.join(rivals)}."
 
     def __repr__(self) -> str:
         return f"<NextExperiments: {self.summary()}>"

@@ -125,8 +125,8 @@ def known_parameters(posterior: Posterior) -> ParameterPosterior:
     kinds = {column.kind for column in posterior.table.columns} if posterior.table is not None else set[str]()
     if len(kinds) > 1:
         raise ScoreError(
-            "The score of this fit is no basis for effects in a table with continuous and discrete columns: "
-            "it assumes the directions between the kinds, or takes levels for numbers. Fit with "
+            "Effects in a table with continuous and discrete columns cannot be computed from the score of "
+            "this fit: it assumes the directions between the kinds, or treats levels as numbers. Fit with "
             f"{option('score', 'generalized-linear')}, the default; if you did, the table was too large to "
             "keep: give it, "
             + typed(python="posterior.with_parameters(table).", command_line="gflowdag effect --table TABLE.")

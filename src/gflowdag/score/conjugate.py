@@ -133,7 +133,7 @@ class DiscreteParameters:
         if cells > MAX_CELLS:
             raise TooLargeError(
                 f"A variable with {len(parents)} parents has a table of {cells:,} cells, too many to draw "
-                "from: bound the parents by knowledge (max_parents), or leave the limit on cells of BDeu in."
+                "from: bound the parents by knowledge (max_parents), or keep the limit of BDeu on cells."
             )
         cell = np.ravel_multi_index(tuple(self.codes[[*parents, node]]), shape)
         weights = self.counts[self.group_of_node[node]]

@@ -80,7 +80,7 @@ class DegenerateGaussianLikelihood(SetFunctionScore):
         if not self._discrete:
             return ()
         return (
-            f"The score degenerate-gaussian takes the levels of {shown(self._discrete)} for numbers with "
+            f"The score degenerate-gaussian treats the levels of {shown(self._discrete)} as numbers with "
             "Gaussian noise: it sees linear relations in both directions, and is not a likelihood of levels.",
         )
 

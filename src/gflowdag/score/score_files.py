@@ -117,7 +117,7 @@ def read_local_scores(path: str | Path) -> dict[str, dict[frozenset[str], float]
             try:
                 score = float(line[0])
             except ValueError:
-                _fail(path, number, f"{line[0]!r} is no number")
+                _fail(path, number, f"{line[0]!r} is not a number")
             parents = frozenset(line[2:])
             if not np.isfinite(score) or len(parents) < len(line) - 2 or words[0] in parents:
                 _fail(path, number, "a finite score of different parents, none of them the variable itself")
@@ -182,9 +182,9 @@ def _lines(path: str | Path) -> Iterator[tuple[int, list[str]]]:
 
 def _whole(path: str | Path, number: int, word: str) -> int:
     if not word.isdecimal() or len(word) > 9:
-        _fail(path, number, f"{word!r} is no number of things")
+        _fail(path, number, f"{word!r} is not a whole number, 0 or more")
     return int(word)
 
 
 def _fail(path: str | Path, number: int, problem: str) -> NoReturn:
-    raise FileFormatError(f"{path} is no file of local scores: line {number}: {problem}.")
+    raise FileFormatError(f"{path} is not a file of local scores: line {number}: {problem}.")

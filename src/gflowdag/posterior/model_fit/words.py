@@ -57,8 +57,8 @@ SERIAL = Kind(
 )
 FEW_ROWS = Kind(
     "few rows",
-    "rows for a parameter",
-    "there are few rows for each number to be estimated, and the prior decides much of the answer",
+    "rows per parameter",
+    "there are few rows per parameter, and the prior decides much of the answer",
     "More rows help most, or fewer columns",
 )
 DETERMINISTIC = Kind(

@@ -55,4 +55,4 @@ def _differences(family: str, seed: int, d: int) -> tuple[float, float]:
     edges = np.tensordot(np.exp(log_scores - log_evidence), graphs, axes=1)
     found = exact.posterior_
     difference = np.abs(found.edge_probabilities().to_numpy() - edges).max()
-    return float(difference), abs(found.log_evidence / float(log_evidence) - 1)
+    return float(difference), abs(float(found.log_evidence or 0.0) / float(log_evidence) - 1)
