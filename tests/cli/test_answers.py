@@ -77,7 +77,7 @@ def test_effects_are_those_of_python(posterior: Posterior, run: Path) -> None:
     told = gflowdag("effect", run, "X1", "X3", "--given", "X1 -> X3").stdout
     assert "X1 on X3: One unit more of X1 raises X3 by the effect." in told
     assert "any effect with probability 1.0000" in told
-    assert "no hidden variable" in told
+    assert "no hidden common cause" in told
     assert len(json.loads(gflowdag("effect", run, "X1", "--json").stdout)) == 3
     assert len(json.loads(gflowdag("effect", run, "--json").stdout)) == 12
     assert "12" not in gflowdag("effect", run).stdout.splitlines()[0]

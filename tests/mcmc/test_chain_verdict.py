@@ -47,7 +47,7 @@ def test_edges_that_no_chain_changes_say_nothing_against_chains_that_move() -> N
 def test_fewer_than_four_chains_are_never_trusted() -> None:
     diagnostics, _ = chain_verdict(*moving(3, 2000))
     assert diagnostics.verdict == "not converged"
-    assert "judged from 4 of them on, and there are 3" in diagnostics.explanation
+    assert "takes at least 4 of them, and there are 3" in diagnostics.explanation
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_few_chains_of_single_edges_that_miss_the_parity_are_not_trusted(parit
     assert post.diagnosis.r_hat < 1.05
     assert post.diagnosis.effective_samples > 400
     assert post.diagnosis.verdict == "not converged"
-    assert "judged from 60 of them on, and there are 4" in post.diagnosis.explanation
+    assert "takes at least 60 of them, and there are 4" in post.diagnosis.explanation
 
 
 def test_chains_that_had_no_time_to_scatter_are_not_trusted() -> None:

@@ -69,7 +69,7 @@ def test_a_file_of_gobnilp_is_read(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("", "number of variables"),
-        ("x\n", "no number"),
+        ("x\n", "is not a whole number, 0 or more"),
         ("1\nA 1\n", "a score, a number"),
         ("1\nA 1\nnan 0\n", "finite"),
         ("1\nA 1\n-1.0 1 B\n", "parent B"),
@@ -106,4 +106,4 @@ def test_the_command_line_writes_and_reads_scores(tmp_path: Path) -> None:
     found, expected = (gd.Posterior.load(tmp_path / name).edge_probabilities() for name in "ab")
     np.testing.assert_allclose(found, expected, atol=1e-12)
     both = runner.invoke(app, ["fit", str(table), "--scores", str(file), "--score", "bde"])
-    assert "leave --score" in str(both.exception)
+    assert "leave out --score" in str(both.exception)
