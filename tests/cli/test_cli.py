@@ -323,20 +323,24 @@ def test_an_option_that_would_be_ignored_is_refused(table: Path) -> None:
 
 
 def test_hyper_parameters_of_the_score_are_options_and_foreign_ones_are_refused():
+    from gflowdag import Dataset, GeneralizedLinear
     from gflowdag.cli.commands import configured_score
-    from gflowdag.errors import GFlowDAGError
     from gflowdag.score import BDeu, BGe
 
+    frame = pd.DataFrame({"a": ["x", "y"] * 5, "b": ["u", "u", "v", "v", "w"] * 2, "n": np.arange(10) ** 2.0})
+    discrete, mixed = Dataset.from_frame(frame[["a", "b"]]), Dataset.from_frame(frame)
+    continuous = Dataset.from_frame(frame[["n"]])
     config = {"score": "auto", "alpha_mu": None, "alpha_w": None, "ess": None}
-    assert configured_score(config) == "auto"
-    assert configured_score(config | {"ess": 10.0}) == BDeu(ess=10)
-    assert configured_score(config | {"score": "bge", "alpha_mu": 2.0, "alpha_w": 20.0}) == BGe(
-        alpha_mu=2, alpha_w=20
-    )
+    assert configured_score(config, mixed) == "auto"
+    assert configured_score(config | {"ess": 10.0}, discrete) == BDeu(ess=10)
+    both = configured_score(config | {"ess": 10.0, "alpha_w": 9.0}, mixed)
+    assert both == GeneralizedLinear(ess=10, alpha_w=9)
+    named = configured_score(config | {"score": "bge", "alpha_mu": 2.0, "alpha_w": 20.0}, continuous)
+    assert named == BGe(alpha_mu=2, alpha_w=20)
     with pytest.raises(GFlowDAGError, match="--alpha-w is not an option of the score bde, which has --ess"):
-        configured_score(config | {"score": "bde", "alpha_w": 20.0})
+        configured_score(config | {"score": "bde", "alpha_w": 20.0}, discrete)
     with pytest.raises(GFlowDAGError, match="--ess is not an option of the score bge"):
-        configured_score(config | {"alpha_mu": 2.0, "ess": 10.0})
+        configured_score(config | {"ess": 10.0}, continuous)
 
 
 def test_the_limit_on_cells_is_told_and_its_absence_warned_of_in_words(tmp_path: Path) -> None:

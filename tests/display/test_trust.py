@@ -13,7 +13,7 @@ from rich.console import Console
 
 import gflowdag as gd
 from gflowdag.display.console import print_posterior
-from gflowdag.display.trust import trust_lines
+from gflowdag.display.trust import sentences, trust_lines
 from gflowdag.estimators.remedies import with_remedies_tried
 from gflowdag.posterior.posterior import Posterior
 
@@ -79,3 +79,12 @@ def test_a_table_of_both_kinds_is_looked_at_too() -> None:
 def test_a_table_of_few_rows_is_not_said_to_fit() -> None:
     post = gd.fit(table(skewed=False).head(20), method="exact")
     assert trust_lines(post)[1].state == "Not checked"
+
+
+def test_a_remedy_of_several_findings_is_said_once_and_names_them() -> None:
+    fit = gd.fit(table(skewed=True), method="exact").diagnostics().model_fit
+    checks = [finding.check for finding in fit.findings]
+    assert len({finding.remedy for finding in fit.findings}) == 1 < len(checks)
+    said = sentences(fit, "command line")
+    assert [("Remedy" in text) for text in said] == [False] * (len(said) - 1) + [True]
+    assert f"Remedy for {', '.join(checks)}: --transform rank." in said[-1]

@@ -44,13 +44,16 @@ def test_a_misspelt_name_is_a_type_error_too() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "one"])
-@pytest.mark.parametrize("door", ["fit", "simulate", "resample"])
+@pytest.mark.parametrize("door", ["fit", "simulate", "resample", "effect", "next experiment"])
 def test_an_impossible_seed_is_refused_in_a_sentence(seed, door: str) -> None:
     post = gd.Posterior(np.zeros((2, 3, 3), bool), ("a", "b", "c"))
+    fitted = gd.fit(NUMBERS, method="exact", num_samples=10)
     doors = {
         "fit": lambda: gd.fit(NUMBERS, method="exact", random_state=seed),
         "simulate": lambda: gd.simulate.linear_gaussian(num_variables=3, num_rows=5, random_state=seed),
         "resample": lambda: post.resample(3, random_state=seed),
+        "effect": lambda: fitted.effect(*fitted.names[:2], random_state=seed),
+        "next experiment": lambda: fitted.next_experiments(random_state=seed),
     }
     with pytest.raises(GFlowDAGError, match="random_state must be a whole number, 0 or more"):
         doors[door]()

@@ -204,9 +204,9 @@ def write_scores(
     return write_local_scores(make_score(coded, score=score), to, max_parents=parents)
 
 
-def configured_score(config: dict[str, Any]) -> str | UnboundScore:
+def configured_score(config: dict[str, Any], data: Dataset) -> str | UnboundScore:
     """The score that a configuration names, with the hyper-parameters that it sets."""
-    from gflowdag.score.registry import SCORES, named_score, parameters_of
+    from gflowdag.score.registry import SCORES, fitting_score, named_score, parameters_of
 
     hyper = {name: config[name] for name in _HYPER_PARAMETERS if config.get(name) is not None}
     if not hyper:
@@ -214,9 +214,7 @@ def configured_score(config: dict[str, Any]) -> str | UnboundScore:
     of_score = {
         name: [known for known in _HYPER_PARAMETERS if known in parameters_of(name)] for name in SCORES
     }
-    score = config["score"]
-    if score == "auto":  # the score that has the first of them
-        score = next(name for name, its_own in of_score.items() if next(iter(hyper)) in its_own)
+    score = fitting_score(data) if config["score"] == "auto" else config["score"]
     if score not in of_score:
         raise GFlowDAGError(
             f"--{next(iter(hyper)).replace('_', '-')} has no meaning for scores from a file: leave it out"
@@ -252,7 +250,6 @@ def run_fit(
     options = _method_options(estimator, config)
     config = {**config, "prior": estimator(prior=config["prior"], **options).structure_prior}
     recipe = options["recipe"].to_dict() if "recipe" in options else None
-    score = configured_score(config)
     knowledge = load_knowledge(config.get("knowledge_file"), config.get("max_parents"))
     read = decided_table if config.get("yes") else load_table
     data = read(
@@ -261,6 +258,7 @@ def run_fit(
         knowledge=knowledge,
         exogenous=config.get("exogenous"),
     )
+    score = configured_score(config, data)
     config |= data.options.to_dict()  # as it was decided, with lists of names taken apart
     true_graph = load_truth(config["data"], config.get("truth_file"), data.names)
     asked = question({**config, "recipe": recipe}, data, true_graph, score)

@@ -50,12 +50,19 @@ def finding_sentences(posterior: Posterior, language: Language) -> tuple[str, ..
 
 
 def sentences(fit: ModelFit, language: Language) -> list[str]:
-    """The findings; a remedy that several share is said with the last of them."""
+    """The findings; a remedy that several share is said once, after the last of them, for all of them."""
+    mending = [finding.mending(language) for finding in fit.findings]
     said = []
     for index, finding in enumerate(fit.findings):
-        later = (other.mending(language) for other in fit.findings[index + 1 :])
-        repeated = finding.remedy is not None and finding.mending(language) in later
-        said.append(finding.what if repeated else finding.sentence(language))
+        alike = [
+            other.check for other, words in zip(fit.findings, mending, strict=True) if words == mending[index]
+        ]
+        if finding.remedy is None or len(alike) == 1:
+            said.append(finding.sentence(language))
+        elif mending[index] in mending[index + 1 :]:
+            said.append(finding.what)
+        else:
+            said.append(f"{finding.what} {finding.mending(language, of=alike)}")
     return said
 
 

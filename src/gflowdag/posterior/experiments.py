@@ -25,6 +25,7 @@ from gflowdag.posterior.network_effects import conjugate_parameters
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.probability import samples_with
 from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.randomness import generator
 from gflowdag.score.predictive import draw_rows, log_predictive
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def next_experiments(
     for name in names:
         if name not in posterior.names:
             raise DataError(unknown_name(name, posterior.names))
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     graphs, weights = _distinct(posterior, rng)
     groups = np.arange(len(graphs))  # graphs of one group are the same answer
     what = "the graph"

@@ -29,6 +29,7 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import require_known
 from gflowdag.runtime.messages import shown, unknown_name
 from gflowdag.runtime.place import option, typed
+from gflowdag.runtime.randomness import generator
 from gflowdag.score import UnboundScore
 from gflowdag.score.conjugate import (
     ConjugateParameters,
@@ -58,7 +59,7 @@ def effect(
         raise DataError(f"cause and outcome are both {cause!r}: a variable has no effect on itself")
     if num_draws is not None and num_draws < 1:
         raise DataError(f"num_draws must be 1 or more, got {num_draws}")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if isinstance(parameters, GaussianParameters):
         return linear_effect(posterior, parameters, cause, outcome, num_draws or NUM_DRAWS, rng)
     if isinstance(parameters, DiscreteParameters):
@@ -75,7 +76,7 @@ def effect_matrix(
 ) -> pd.DataFrame:
     """The posterior mean of every effect, [source, target]; see `Posterior.effect_matrix`."""
     parameters = known_parameters(posterior)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if isinstance(parameters, GaussianParameters):
         means = linear_means(posterior, parameters, num_draws, rng)
     else:

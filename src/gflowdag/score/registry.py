@@ -95,7 +95,7 @@ def unbound_score(data: Dataset, score: object, **hyper: Any) -> UnboundScore:
     if score.endswith(ENDINGS):
         return ScoreFile(score)
     if score == "auto":
-        score = _fitting_score(data)
+        score = fitting_score(data)
     return named_score(score, **hyper)
 
 
@@ -114,7 +114,8 @@ def parameters_of(name: str) -> list[str]:
     return list(inspect.signature(SCORES[name]).parameters)
 
 
-def _fitting_score(data: Dataset) -> str:
+def fitting_score(data: Dataset) -> str:
+    """The score that `"auto"` takes for a table: by the kinds of its columns."""
     if data.is_continuous:
         return "bge"
     if data.is_discrete:

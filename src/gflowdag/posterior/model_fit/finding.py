@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -157,9 +157,10 @@ class Finding:
         worst = f"{self.statistic} {self.values[0]:.3g}" + (" at worst" if len(self.columns) > 1 else "")
         return f"{self.check.capitalize()} in {shown(self.columns, _NAMED)} ({worst}): {self.problem}."
 
-    def mending(self, language: Language | None = None) -> str:
-        """What to do about it, and what that changes."""
-        remedy = "" if self.remedy is None else f"Remedy: {self.remedy.text(language)}."
+    def mending(self, language: Language | None = None, *, of: Sequence[str] = ()) -> str:
+        """What to do about it, and what that changes; `of` names all findings that the remedy is for."""
+        named = f" for {shown(of)}" if of else ""
+        remedy = "" if self.remedy is None else f"Remedy{named}: {self.remedy.text(language)}."
         advice = f"{self.advice}." if self.advice else ""
         return " ".join(filter(None, (remedy, advice, self.effect)))
 
