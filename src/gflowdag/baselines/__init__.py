@@ -1,4 +1,4 @@
-"""The engines of the other methods; each is a module with `Config` and `run`."""
+"""The engines of the other methods, each a module with `Config` and `run`; and the assignment problem."""
 
 from gflowdag.runtime.lazy import attach
 

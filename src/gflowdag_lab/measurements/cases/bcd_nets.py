@@ -6,12 +6,15 @@ Options: `bcd_steps=N`, `bcd_batch=N`, `noise=equal|unequal` (default: both).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 
-from gflowdag.baselines import bcd_nets
+from gflowdag.baselines import bcd_nets, max_assignment
 from gflowdag.estimators import bcd_posterior
 from gflowdag.runtime import double_precision
 from gflowdag_lab.measurements.harness import Options, Row, case
@@ -41,6 +44,41 @@ def bcd_nets_sachs(options: Options) -> Iterator[Row]:
     """Sachs continuous, for both noise models."""
     for equal_variances in _noise_models(options):
         yield from _fit([problems.sachs_continuous()], equal_variances, options)
+
+
+@case
+def assignment(options: Options) -> Iterator[Row]:
+    """CPU milliseconds of 64 assignment problems inside `jit`: SciPy's on the host, and optax's, compiled."""
+    for d in (5,) if options.quick else (5, 20, 50):
+        yield _assignments(d, options.seed)
+
+
+@double_precision
+def _assignments(d: int, seed: int) -> Row:
+    """The least of twenty calls of each; `difference` is that of the largest totals that the two find."""
+    weights = 3 * jax.random.normal(jax.random.key(seed), (64, d, d), jnp.float64)
+
+    def milliseconds(solve: Callable[[Any], Any]) -> float:
+        jax.block_until_ready(solve(weights))  # compiles
+        times = []
+        for _ in range(20):
+            started = time.process_time()
+            jax.block_until_ready(solve(weights))
+            times.append(time.process_time() - started)
+        return 1000 * min(times)
+
+    def totals(rows: Any, columns: Any) -> np.ndarray:
+        return np.asarray(weights)[np.arange(64)[:, None], rows, columns].sum(axis=1)
+
+    ours = jax.jit(jax.vmap(max_assignment))
+    theirs = jax.jit(jax.vmap(lambda matrix: optax.assignment.hungarian_algorithm(-matrix)))
+    difference = totals(np.arange(d)[None], ours(weights)) - totals(*theirs(weights))
+    return {
+        "d": d,
+        "scipy": milliseconds(ours),
+        "optax": milliseconds(theirs),
+        "difference": float(np.abs(difference).max()),
+    }
 
 
 def _noise_models(options: Options) -> list[bool]:
