@@ -15,8 +15,28 @@ from gflowdag.graph import all_dags
 from gflowdag.score import make_score, write_local_scores
 from gflowdag.score.score_files import read_local_scores
 
-# As GOBNILP writes it: best set first, variables in an order of its own, a blank after an empty set.
+# Written by pygobnilp 1.0 for `_rain()`: `learn("rain.dat", end="local scores", score="BDeu", alpha=1.0,
+# palim=2, pruning=False)`, then `write_local_scores`. There is a blank after an empty set.
 GOBNILP = """3
+Rain 4
+-29.602075027921188 0\x20
+-31.231064279808344 1 Wet
+-31.819258983071727 1 Sprinkler
+-36.31754277217477 2 Sprinkler Wet
+Sprinkler 4
+-29.602075027921188 0\x20
+-30.209032605242427 1 Wet
+-31.819258983071727 1 Rain
+-35.29551109760885 2 Rain Wet
+Wet 4
+-29.602075027921188 0\x20
+-30.209032605242427 1 Sprinkler
+-31.231064279808344 1 Rain
+-34.70731639434547 2 Rain Sprinkler
+"""
+
+# Some sets alone, as after pruning, and variables in an order of their own.
+PRUNED = """3
 Rain 2
 -11.25 1 Sprinkler
 -12.5 0\x20
@@ -48,14 +68,26 @@ def test_scores_that_were_written_and_read_give_the_same_posterior(table: gd.Dat
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_a_file_of_gobnilp_is_read(tmp_path: Path) -> None:
+def _rain() -> gd.Dataset:
+    values = np.random.default_rng(0).integers(2, size=(40, 3))
+    return gd.Dataset.from_array(values, names=["Sprinkler", "Rain", "Wet"])
+
+
+def test_the_scores_of_gobnilp_are_those_of_bdeu(tmp_path: Path) -> None:
+    (tmp_path / "theirs.jkl").write_text(GOBNILP)
+    write_local_scores(make_score(_rain(), score="bde"), tmp_path / "ours.jkl")
+    theirs, ours = (read_local_scores(tmp_path / name) for name in ("theirs.jkl", "ours.jkl"))
+    for name, sets in ours.items():
+        assert theirs[name].keys() == sets.keys()
+        for parents, value in sets.items():
+            assert theirs[name][parents] == pytest.approx(value, abs=1e-10)  # sums of 24 lnΓ of float64
+
+
+def test_sets_that_a_file_leaves_out_are_in_no_graph(tmp_path: Path) -> None:
     path = tmp_path / "scores.jkl"
-    path.write_text(GOBNILP)
+    path.write_text(PRUNED)
     assert read_local_scores(path)["Wet"][frozenset({"Rain", "Sprinkler"})] == -5.5
-    rng = np.random.default_rng(0)
-    frame = gd.Dataset.from_array(
-        rng.integers(2, size=(40, 3)), names=["Sprinkler", "Rain", "Wet"]
-    ).to_frame()
+    frame = _rain().to_frame()
     post = gd.fit(frame, score=str(path), prior="uniform", method="exact", num_samples=500)
     # Five graphs can be made of the listed sets: sets of Wet times those of Rain, none with a cycle.
     weights = np.exp([[-5.5 - 11.25, -7 - 11.25, -20.125 - 11.25], [-5.5 - 12.5, -7 - 12.5, -20.125 - 12.5]])
@@ -86,7 +118,7 @@ def test_a_damaged_file_is_refused_with_its_line(text: str, problem: str, tmp_pa
 
 
 def test_other_variables_are_refused(table: gd.Dataset, tmp_path: Path) -> None:
-    (tmp_path / "other.jkl").write_text(GOBNILP)
+    (tmp_path / "other.jkl").write_text(PRUNED)
     with pytest.raises(DataError, match="no scores of"):
         gd.fit(table, score=str(tmp_path / "other.jkl"))
     with pytest.raises(ScoreError, match="cannot be read"):
