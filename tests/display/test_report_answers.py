@@ -12,6 +12,8 @@ from report_reader import read
 
 import gflowdag as gd
 from gflowdag.display.report.answers import effect_rows, experiments
+from gflowdag.graph import erdos_renyi
+from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 
 
@@ -98,3 +100,31 @@ def test_options_are_not_broken_by_the_end_of_a_line(linear: Posterior, tmp_path
     html = path.read_text(encoding="utf-8")
     assert '<span class="option">--resume</span> &amp; &lt;b&gt;<span class="option">--budget</span>' in html
     assert "Use --resume & <b>--budget</b> again." in read(path).text
+
+
+def test_where_many_rows_tell_all_that_the_graphs_can_show_fewer_are_compared() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 10)) @ (np.eye(10) + np.triu(rng.normal(size=(10, 10)), 1))
+    graphs = np.array([erdos_renyi(10, 20, rng) for _ in range(8)])
+    few = Posterior(graphs, list("abcdefghij"), diagnosis=Diagnostics("trusted", ""))
+    post = few.with_parameters(pd.DataFrame(x, columns=few.names))
+    many = post.next_experiments(num_rows=100, num_outcomes=60)
+    assert many.tells_nearly_all
+    assert "fewer rows" in many.summary()
+    panel = experiments(post)
+    assert panel is not None
+    assert panel.found.num_rows < 100
+    assert not panel.found.tells_nearly_all
+
+
+def test_the_largest_effects_of_levels_come_first() -> None:
+    """Of two causes of one outcome, and a common cause that makes the weaker look strong."""
+    rng = np.random.default_rng(4)
+    a = rng.random(2000) < 0.5
+    b = rng.random(2000) < np.where(a, 0.95, 0.05)
+    c = rng.random(2000) < np.where(a, 0.8, 0.2) + np.where(b, 0.1, -0.1)
+    frame = pd.DataFrame({"a": a, "b": b, "c": c}).astype("category")
+    post = gd.fit(frame, knowledge=gd.Knowledge(tiers=[["a"], ["b"], ["c"]]), method="exact", random_state=0)
+    sizes = [row.size for row in effect_rows(post)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert [(row.cause, row.outcome) for row in effect_rows(post)][-1] == ("b", "c")

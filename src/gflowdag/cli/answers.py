@@ -16,7 +16,7 @@ from gflowdag.posterior.difference import Difference, difference
 from gflowdag.posterior.effect import DiscreteEffect, LinearEffect, checked_level, named_setting
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.messages import one_line
+from gflowdag.runtime.messages import one_line, told_together
 
 Effects = pd.DataFrame | list[LinearEffect | DiscreteEffect | MeanEffect]  # means of all pairs, or some pairs
 Settings = tuple[str, str]  # of the cause, as they are written: the new one, and what it is compared with
@@ -166,12 +166,13 @@ def print_trust_in_effects(posterior: Posterior, console: Console) -> None:
 
 
 def _print_linear(one: LinearEffect, console: Console, level: float) -> None:
-    told = one.draws.to_dict(level)
+    draws = one.draws
+    values = (draws.mean(), draws.median(), *draws.interval(level), draws.mean_if_present())
+    mean, median, lower, upper, if_present = told_together(values)
     console.print(Text(one_line(f"{one.cause} on {one.outcome}: {one.meaning}")))
     console.print(
-        f"  any effect with probability {one.probability:.4f}; mean {told['mean']:.4g}, median "
-        f"{told['median']:.4g}, {level:.0%} in [{told['lower']:.4g}, {told['upper']:.4g}]; mean where there "
-        f"is one {told['mean_if_present']:.4g}"
+        f"  any effect with probability {one.probability:.4f}; mean {mean}, median {median}, {level:.0%} in "
+        f"[{lower}, {upper}]; mean where there is one {if_present}"
     )
 
 
@@ -205,11 +206,8 @@ def _print_means(one: MeanEffect, console: Console, level: float) -> None:
     printed.add_column(f"{level:.0%} interval", justify="right", no_wrap=True)
     rows: Any = one.table(level)
     for row in rows.to_dict(orient="records"):
-        printed.add_row(
-            Text(one_line(str(row["setting"]))),
-            f"{row['mean']:.4g}",
-            Text(f"[{row['lower']:.4g}, {row['upper']:.4g}]"),
-        )
+        mean, lower, upper = told_together([row["mean"], row["lower"], row["upper"]])
+        printed.add_row(Text(one_line(str(row["setting"]))), mean, Text(f"[{lower}, {upper}]"))
     console.print(printed)
 
 
@@ -224,14 +222,11 @@ def _print_contrasts(rows: list[dict[str, Any]], console: Console, level: float)
         printed.add_column(title, justify="right")
     for row in rows:
         name = f"P({row['outcome']} = {row['level']})" if "level" in row else row["outcome"]
-        more, times = row["difference"], row["ratio"]
-        printed.add_row(
-            Text(one_line(name)),
-            f"{more['mean']:.4g}",
-            Text(f"[{more['lower']:.4g}, {more['upper']:.4g}]"),
-            f"{times['median']:.4g}",
-            Text(f"[{times['lower']:.4g}, {times['upper']:.4g}]"),
-        )
+        cells: list[Text] = []
+        for draws, middle in ((row["difference"], "mean"), (row["ratio"], "median")):
+            value, lower, upper = told_together([draws[middle], draws["lower"], draws["upper"]])
+            cells += [Text(value), Text(f"[{lower}, {upper}]")]
+        printed.add_row(Text(one_line(name)), *cells)
     console.print(printed)
 
 

@@ -24,7 +24,7 @@ from gflowdag.posterior.diagnostics import Verdict
 from gflowdag.posterior.network_effects import conjugate_parameters
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.probability import samples_with
-from gflowdag.runtime.messages import unknown_name
+from gflowdag.runtime.messages import counted, unknown_name
 from gflowdag.runtime.randomness import generator
 from gflowdag.score.predictive import draw_rows, log_predictive
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_GRAPHS = 2000  # that are weighed: beyond, as many are drawn from the posterior
 _CELLS_AT_ONCE = 1 << 22  # numbers of one block of simulated tables
+_NEARLY_ALL = 0.95  # of the entropy: experiments that gain as much are not told apart by their gains
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,14 @@ class NextExperiments:
         """The experiment with the largest expected gain."""
         return self.experiments[0]
 
+    @property
+    def tells_nearly_all(self) -> bool:
+        """Whether every experiment is expected to tell nearly all that the sampled graphs leave open.
+
+        Their gains cannot be compared then: what more they may tell, these graphs are too few to show.
+        """
+        return min(one.gain for one in self.experiments) >= _NEARLY_ALL * self.entropy
+
     def table(self) -> pd.DataFrame:
         """One row for each experiment: `target` (None: nothing is set), `gain`, `error`, `num_rows`."""
         return pd.DataFrame(
@@ -103,10 +112,19 @@ class NextExperiments:
 
     def summary(self) -> str:
         """The answer in a few sentences."""
+        if self.entropy == 0:
+            return f"Nothing is open about {self.about}: all sampled graphs agree."
+        rows = counted(self.num_rows, "row")
+        if self.tells_nearly_all:
+            return (
+                f"In {rows} any experiment tells nearly all of the {self.entropy:.2f} nats that "
+                f"the {self.num_graphs:,} different sampled graphs leave open about {self.about}: to compare "
+                "experiments, ask with fewer rows."
+            )
         best = self.best
         what = "observing all variables" if best.target is None else f"setting {best.target} at random"
         told = (
-            f"{what[0].upper()}{what[1:]} in {self.num_rows:,} rows tells most about {self.about}: "
+            f"{what[0].upper()}{what[1:]} in {rows} tells most about {self.about}: "
             f"{best.gain:.2f} of {self.entropy:.2f} nats are expected to be resolved."
         )
         rivals = [

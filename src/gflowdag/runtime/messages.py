@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -35,6 +36,13 @@ def shown(values: Iterable[Any], limit: int = 6) -> str:
 def counted(count: int, noun: str) -> str:
     """`"1 row"`, `"2,000 rows"`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def told_together(values: Sequence[float], digits: int = 4) -> list[str]:
+    """Numbers of one scale, with `digits` significant digits of the largest: what is tiny beside it is 0."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    places = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
+    return [f"{round(value, places) + 0.0:.{digits}g}" for value in values]
 
 
 def duration(seconds: float) -> str:

@@ -18,13 +18,15 @@ from gflowdag.posterior.posterior import Posterior
 from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters, ParameterPosterior
 
 _MOST_EFFECTS = 12
+_CANDIDATES = 24  # of which the strongest are shown, where their sizes are guessed from associations
 _LEAST_PATH = 0.5  # probability of a directed path from cause to outcome
 _GRAPHS, _LARGE_GRAPHS = 200, 50  # that effects of other than linear networks and experiments are found in
 _LARGE = 60  # variables
 _MOST_PAIRS = 2000  # among which the strongest are looked for
 _DRAWS = 2000
 _MOST_TARGETS = 12
-_ROWS, _OUTCOMES = 100, 60  # of an experiment
+_ROWS = (100, 20, 5)  # of an experiment: fewer where more tell all that the graphs can show
+_OUTCOMES = 60
 _BINS = 4  # of a continuous column, where the strength of a relation is guessed
 
 
@@ -37,6 +39,7 @@ class EffectRow(NamedTuple):
     probability: float
     values: tuple[float, float, float]  # median, lower and upper end of the interval
     bar: tuple[float, float, float] | None  # the same in deviations or probabilities; None of other scales
+    size: float  # of the mean effect, in the units of the bar where there are any
 
 
 class Experiments(NamedTuple):
@@ -53,13 +56,14 @@ def effect_rows(posterior: Posterior) -> list[EffectRow]:
     if parameters is None or not _has_own_table(posterior):
         return []
     paths = with_fewer_graphs(posterior).path_probabilities().to_numpy()
-    if isinstance(parameters, GaussianParameters):
+    is_linear = isinstance(parameters, GaussianParameters)
+    if is_linear:
         fewer, strength = posterior, _linear_strength(posterior)
     else:
         fewer = _fewer(posterior, paths)
         strength = _association(parameters, paths)
     size = np.where(paths >= _LEAST_PATH, paths * strength, 0.0)
-    order = np.argsort(-size, axis=None, kind="stable")[:_MOST_EFFECTS]
+    order = np.argsort(-size, axis=None, kind="stable")[: _MOST_EFFECTS if is_linear else _CANDIDATES]
     pairs = [divmod(int(place), len(size)) for place in order if size.flat[place] > 0]
     found: list[EffectRow] = []
     for i, j in pairs:
@@ -68,7 +72,7 @@ def effect_rows(posterior: Posterior) -> list[EffectRow]:
         except (ScoreError, TooLargeError):  # its table or its equations are too large
             continue
         found.append(_row(posterior, one))
-    return found
+    return found if is_linear else sorted(found, key=lambda row: -row.size)[:_MOST_EFFECTS]
 
 
 def experiments(posterior: Posterior) -> Experiments | None:
@@ -83,11 +87,18 @@ def experiments(posterior: Posterior) -> Experiments | None:
     names = list(posterior.names)
     targets: list[str] = [names[i] for i in np.argsort(-doubt, kind="stable")[:_MOST_TARGETS].tolist()]
     fewer = _fewer(posterior, None)
-    found = fewer.next_experiments(num_rows=_ROWS, num_outcomes=_OUTCOMES, targets=targets)
-    most = found.best.gain
-    return (
-        Experiments(found, most, posterior.num_variables - len(targets)) if most > found.best.error else None
-    )
+    for num_rows in _ROWS:
+        observed = fewer.next_experiments(num_rows=num_rows, num_outcomes=_OUTCOMES, targets=[])
+        if observed.entropy == 0:
+            return None
+        if not observed.tells_nearly_all:
+            break
+    else:
+        return None
+    found = fewer.next_experiments(num_rows=num_rows, num_outcomes=_OUTCOMES, targets=targets)
+    if found.best.gain <= found.best.error or found.tells_nearly_all:
+        return None
+    return Experiments(found, found.best.gain, posterior.num_variables - len(targets))
 
 
 def _has_own_table(posterior: Posterior) -> bool:
@@ -165,7 +176,8 @@ def _row(posterior: Posterior, one: LinearEffect | DiscreteEffect | MeanEffect) 
         unit = None if outcome is None else 1 / outcome
     values = (draws.median(), *draws.interval())
     bar = None if unit is None else (values[0] * unit, values[1] * unit, values[2] * unit)
-    return EffectRow(one.cause, one.outcome, meaning, one.probability, values, bar)
+    size = abs(draws.mean() - draws.none) * (unit or 1.0)
+    return EffectRow(one.cause, one.outcome, meaning, one.probability, values, bar, size)
 
 
 def _largest_difference(one: DiscreteEffect) -> tuple[Hashable, Hashable, Hashable]:

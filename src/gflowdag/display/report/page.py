@@ -18,7 +18,7 @@ from gflowdag.display.report import answers, content, summary, words
 from gflowdag.display.trust import finding_sentences, trust_lines
 from gflowdag.posterior.truth import Truth, named
 from gflowdag.runtime.files import atomic_write
-from gflowdag.runtime.messages import counted, printable
+from gflowdag.runtime.messages import counted, printable, told_together
 from gflowdag.runtime.strict_json import dumps
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _template() -> jinja2.Template:
         finalize=_visible,
     )
     environment.filters["counted"] = counted
-    environment.filters["number"] = _number
+    environment.filters["together"] = _together
     environment.filters["share"] = _share
     environment.filters["unbroken"] = _unbroken
     return environment.get_template("report.html.j2")
@@ -165,8 +165,8 @@ def _visible(value: Any) -> Any:
     return printable(value) if type(value) is str else value
 
 
-def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+def _together(values: Sequence[float]) -> list[str]:
+    return [text.replace("-", "−") for text in told_together(values, 3)]
 
 
 def _share(p: float) -> str:
