@@ -146,6 +146,23 @@ def test_a_limit_on_the_parents_is_an_option_and_a_part_of_the_question(folder: 
         commands.load_knowledge(Path("k.toml"), 2)
 
 
+def test_no_parents_at_all_is_another_question_than_no_limit(folder: Path) -> None:
+    fit(knowledge_file=None)
+    with pytest.raises(GFlowDAGError, match=r"knowledge\.max_parents was not given and is 0 now"):
+        fit(knowledge_file=None, max_parents=0, resume=True)
+
+
+def test_local_scores_are_a_part_of_the_question_by_content(folder: Path) -> None:
+    file = folder / "scores.jkl"
+    commands.write_scores("table.csv", file, "auto", ReadOptions(), None, 2)
+    fit(scores_file=file)
+    file.rename(folder / "renamed.jkl")
+    fit(scores_file=folder / "renamed.jkl", resume=True)
+    commands.write_scores("table.csv", file, "auto", ReadOptions(), None, 1)
+    with pytest.raises(GFlowDAGError, match="the file of local scores was a different one"):
+        fit(scores_file=file, resume=True)
+
+
 def test_the_report_of_a_comparison_says_how_the_table_was_read(folder: Path) -> None:
     options = ["--methods", "exact", "--samples", "5", "--no-standardize", "--max-parents", "1"]
     answer = CliRunner().invoke(app, ["compare", "table.csv", *options, "--report", "c.html", "-q"])

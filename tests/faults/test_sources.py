@@ -12,12 +12,15 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gflowdag.cli import commands
-from gflowdag.data import Knowledge, contents
-from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.data import Dataset, Knowledge, contents
+from gflowdag.errors import DataError, FileFormatError, KnowledgeError, ScoreError
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.truth import read_edges
+from gflowdag.score import ScoreFile
 
 TEXT = "a,b\n" + "".join(f"{x},{y}\n" for x, y in np.random.default_rng(0).normal(size=(20, 2)))
 
@@ -69,6 +72,19 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(pipe: Path, monkeypatch:
         commands.load_table(str(pipe))
     with pytest.raises(KnowledgeError, match="nobody writes to this pipe"):
         Knowledge.from_toml(pipe)
+    with pytest.raises(FileFormatError, match="nobody writes to this pipe"):
+        read_edges(pipe)
+    with pytest.raises(ScoreError, match="nobody writes to this pipe"):
+        ScoreFile(pipe)
+
+
+def test_true_edges_and_local_scores_are_read_from_a_pipe(pipe: Path) -> None:
+    threading.Thread(target=pipe.write_text, args=("source,target\na,b\n",)).start()
+    assert read_edges(pipe).to_numpy().tolist() == [["a", "b"]]
+    threading.Thread(target=pipe.write_text, args=("1\na 1\n-1.0 0\n",)).start()
+    assert ScoreFile(pipe).bind(Dataset.from_frame(pd.DataFrame({"a": [0.0, 1.0, 2.5]}))).local(
+        0, np.zeros((1, 1), bool)
+    ) == [-1.0]
 
 
 def test_a_pipe_with_a_slow_writer_is_read_to_its_end(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:

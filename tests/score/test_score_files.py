@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -76,7 +77,9 @@ def _rain() -> gd.Dataset:
 def test_the_scores_of_gobnilp_are_those_of_bdeu(tmp_path: Path) -> None:
     (tmp_path / "theirs.jkl").write_text(GOBNILP)
     write_local_scores(make_score(_rain(), score="bde"), tmp_path / "ours.jkl")
-    theirs, ours = (read_local_scores(tmp_path / name) for name in ("theirs.jkl", "ours.jkl"))
+    theirs, ours = (
+        read_local_scores(name, (tmp_path / name).read_text()) for name in ("theirs.jkl", "ours.jkl")
+    )
     for name, sets in ours.items():
         assert theirs[name].keys() == sets.keys()
         for parents, value in sets.items():
@@ -86,7 +89,7 @@ def test_the_scores_of_gobnilp_are_those_of_bdeu(tmp_path: Path) -> None:
 def test_sets_that_a_file_leaves_out_are_in_no_graph(tmp_path: Path) -> None:
     path = tmp_path / "scores.jkl"
     path.write_text(PRUNED)
-    assert read_local_scores(path)["Wet"][frozenset({"Rain", "Sprinkler"})] == -5.5
+    assert read_local_scores(path, PRUNED)["Wet"][frozenset({"Rain", "Sprinkler"})] == -5.5
     frame = _rain().to_frame()
     post = gd.fit(frame, score=str(path), prior="uniform", method="exact", num_samples=500)
     # Five graphs can be made of the listed sets: sets of Wet times those of Rain, none with a cycle.
@@ -111,18 +114,26 @@ def test_sets_that_a_file_leaves_out_are_in_no_graph(tmp_path: Path) -> None:
         ("1\nA 0\n", "no parent sets"),
     ],
 )
-def test_a_damaged_file_is_refused_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
-    (tmp_path / "bad.jkl").write_text(text)
+def test_a_damaged_file_is_refused_with_its_line(text: str, problem: str) -> None:
     with pytest.raises(FileFormatError, match=problem):
-        read_local_scores(tmp_path / "bad.jkl")
+        read_local_scores("bad.jkl", text)
 
 
 def test_other_variables_are_refused(table: gd.Dataset, tmp_path: Path) -> None:
     (tmp_path / "other.jkl").write_text(PRUNED)
     with pytest.raises(DataError, match="no scores of"):
         gd.fit(table, score=str(tmp_path / "other.jkl"))
-    with pytest.raises(ScoreError, match="cannot be read"):
+    with pytest.raises(ScoreError, match=r"Cannot read .*absent"):
         gd.ScoreFile(tmp_path / "absent.jkl")
+
+
+def test_a_score_file_is_what_it_was_when_it_was_named(table: gd.Dataset, tmp_path: Path) -> None:
+    path = tmp_path / "scores.jkl"
+    write_local_scores(make_score(table, score="bde"), path)
+    score, graphs = gd.ScoreFile(path), all_dags(4)
+    before = make_score(table, score=score).log_score(graphs)
+    path.write_text(PRUNED)
+    np.testing.assert_array_equal(make_score(table, score=score).log_score(graphs), before)
 
 
 def test_the_command_line_writes_and_reads_scores(tmp_path: Path) -> None:
@@ -139,3 +150,18 @@ def test_the_command_line_writes_and_reads_scores(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-12)
     both = runner.invoke(app, ["fit", str(table), "--scores", str(file), "--score", "bde"])
     assert "leave out --score" in str(both.exception)
+
+
+def test_no_remedy_is_tried_on_scores_that_cannot_follow_it(tmp_path: Path) -> None:
+    table, file = tmp_path / "table.csv", tmp_path / "scores.jkl"
+    rng = np.random.default_rng(0)
+    pd.DataFrame(np.exp(1.5 * rng.normal(size=(200, 3))), columns=list("abc")).to_csv(table, index=False)
+    runner = CliRunner()
+    runner.invoke(app, ["scores", str(table), "--to", str(file)])
+    options = ["--scores", str(file), "--samples", "20", "-q", "--out", str(tmp_path / "run")]
+    made = runner.invoke(app, ["fit", str(table), *options])
+    assert made.exit_code == 0, made.output
+    model_fit = gd.Posterior.load(tmp_path / "run").diagnosis.model_fit
+    assert model_fit is not None
+    assert any(finding.remedy for finding in model_fit.findings)
+    assert not any(finding.tried == "tried" for finding in model_fit.findings)

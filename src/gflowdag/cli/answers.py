@@ -50,7 +50,7 @@ def difference_as_json(found: Difference) -> dict[str, Any]:
 def print_difference(found: Difference, console: Console, rows: int) -> None:
     """The settings that differ, then the edges that differ by more than noise."""
     for setting, first, second in found.settings.itertuples(index=False, name=None):
-        what = "table" if setting == "data_sha256" else setting
+        what = runs.HASHED.get(setting, setting)
         console.print(Text(one_line(f"{what}: {runs.brief(first)} → {runs.brief(second)}")))
     console.print(Text(one_line(found.summary())))
     changed = cast(Any, found.edges[found.edges["more_than_noise"]])

@@ -160,7 +160,8 @@ def fit(
     config = {
         "data": data,
         "method": method,
-        "score": commands.score_or_file(score.value, scores),
+        "score": score.value,
+        "scores_file": commands.checked_scores_file(score.value, scores),
         "alpha_mu": alpha_mu,
         "alpha_w": alpha_w,
         "ess": ess,

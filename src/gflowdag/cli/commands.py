@@ -182,15 +182,15 @@ def _is_named(source: str) -> bool:
     return source in set(list_datasets()["name"]) and not Path(source).exists()
 
 
-def score_or_file(score: str, scores: Path | None) -> str:
-    """What a configuration names as its score: one by name, or a file of local scores."""
+def checked_scores_file(score: str, scores: Path | None) -> Path | None:
+    """The file of local scores, refused where a score is named too."""
     if scores is None:
-        return score
+        return None
     if score != "auto":
         raise GFlowDAGError(f"--scores {scores} already gives the scores: leave out --score {score}")
     if scores.suffix not in (".jkl", ".jaa"):
         raise GFlowDAGError(f"{scores} must end in .jkl: local scores in the format of GOBNILP")
-    return str(scores)
+    return scores
 
 
 def write_scores(
@@ -206,19 +206,22 @@ def write_scores(
 
 def configured_score(config: dict[str, Any], data: Dataset) -> str | UnboundScore:
     """The score that a configuration names, with the hyper-parameters that it sets."""
+    from gflowdag.score import ScoreFile
     from gflowdag.score.registry import SCORES, fitting_score, named_score, parameters_of
 
     hyper = {name: config[name] for name in _HYPER_PARAMETERS if config.get(name) is not None}
+    if (file := config.get("scores_file")) is not None:
+        if hyper:
+            raise GFlowDAGError(
+                f"--{next(iter(hyper)).replace('_', '-')} has no meaning for scores from a file: leave it out"
+            )
+        return ScoreFile(file)
     if not hyper:
         return config["score"]
     of_score = {
         name: [known for known in _HYPER_PARAMETERS if known in parameters_of(name)] for name in SCORES
     }
     score = fitting_score(data) if config["score"] == "auto" else config["score"]
-    if score not in of_score:
-        raise GFlowDAGError(
-            f"--{next(iter(hyper)).replace('_', '-')} has no meaning for scores from a file: leave it out"
-        )
     if foreign := [name for name in hyper if name not in of_score[score]]:
         option = f"--{foreign[0].replace('_', '-')}"
         raise GFlowDAGError(
@@ -233,7 +236,8 @@ def run_fit(
 ) -> tuple[Posterior, Path]:
     """Fit, and write the run folder. Returns the posterior and the folder.
 
-    What `knowledge_file`, `truth_file` and `recipe_file` hold becomes a part of the stored question.
+    What `knowledge_file`, `truth_file`, `recipe_file` and `scores_file` hold becomes a part of the stored
+    question.
 
     Where several processes work together, process 0 writes.
     """
@@ -282,7 +286,8 @@ def run_fit(
             posterior = learner.fit(data).posterior_
         if run is None:
             return posterior, folder
-        if config["budget"] is None:
+        # Scores from a file stay what they are, whatever a remedy does to the table.
+        if config["budget"] is None and config.get("scores_file") is None:
             posterior = with_remedies_tried(posterior, data, score=score, prior=config["prior"])
         run.finish(posterior, seed=config["seed"], data_sha256=data.sha256)
         facts = {"history": runs.read_metrics(folder), "manifest": runs.read_manifest(folder)}

@@ -14,7 +14,7 @@ from gflowdag.data import Dataset, Knowledge
 from gflowdag.posterior.runs import NOT_ASKED
 from gflowdag.posterior.truth import align_dag
 from gflowdag.runtime.strict_json import dumps, standard
-from gflowdag.score import UnboundScore
+from gflowdag.score import ScoreFile, UnboundScore
 from gflowdag.score.priors import make_prior
 from gflowdag.score.registry import unbound_score
 
@@ -65,4 +65,6 @@ def _edges(truth: pd.DataFrame) -> list[list[str]]:
 
 def _parameters(made: Any) -> dict[str, Any]:
     """Hyper-parameters of a score or a prior by name; None is a default that depends on the table."""
+    if isinstance(made, ScoreFile):
+        return {"sha256": made.sha256}
     return asdict(made) if is_dataclass(made) and not isinstance(made, type) else {}

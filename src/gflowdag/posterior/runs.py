@@ -35,10 +35,12 @@ from gflowdag.runtime.strict_json import with_infinities
 CONFIG, MANIFEST, POSTERIOR, REPORT = "config.json", "manifest.json", "posterior.npz", "report.html"
 # Settings that do not decide the answer; of files their content does, not their names.
 # The first three are in `knowledge`.
-_BY_CONTENT = ("knowledge_file", "max_parents", "exogenous", "truth_file", "recipe_file")
+_BY_CONTENT = ("knowledge_file", "max_parents", "exogenous", "truth_file", "recipe_file", "scores_file")
 NOT_ASKED = frozenset(
     ("command", "data", "out", "quiet", "json", "devices", "yes", *_BY_CONTENT, "question_sha256")
 )
+# Settings that are compared by a hash, and what they are called.
+HASHED = {"data_sha256": "table", "score_parameters.sha256": "file of local scores"}
 # Settings that version 0.2 did not store, or only as the name of a file; the hash of the table covers most.
 _SINCE_0_3 = {"kinds", "bins", "transform", "score_parameters", "prior_parameters", "truth", "recipe"}
 _MAX_METRICS_BYTES = 256 << 20
@@ -265,15 +267,20 @@ def differing_settings(
     return [
         (name, before.get(name), now.get(name))
         for name in names
-        if (before.get(name) or None) != (now.get(name) or None)
+        if _given(before.get(name)) != _given(now.get(name))
     ]
+
+
+def _given(setting: Any) -> Any:
+    """A setting; None where it is empty or off, which is as good as not given. Zero is a number."""
+    return None if setting is False or setting in ("", [], {}) else setting
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any], may_differ: Collection[str]) -> list[str]:
     """In words, the settings that decide the answer and differ: all but where and how it is shown."""
     return [
-        "the table was a different one"
-        if name == "data_sha256"
+        f"the {HASHED[name]} was a different one"
+        if name in HASHED
         else f"{name} was {brief(old)} and is {brief(new)} now"
         for name, old, new in differing_settings(before, now, may_differ)
     ]

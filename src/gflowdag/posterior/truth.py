@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 
+from gflowdag.data.contents import read_text
 from gflowdag.errors import DataError, FileFormatError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.runtime.csv_cells import unescaped
@@ -85,15 +87,12 @@ def read_edges(path: str | Path) -> pd.DataFrame:
     Returns:
         A frame with these two columns, one row for each edge.
     """
-    options: Any = {"dtype": str, "keep_default_na": False, "skipinitialspace": True, "encoding": "utf-8-sig"}
+    options: Any = {"dtype": str, "keep_default_na": False, "skipinitialspace": True}
+    text = read_text(Path(path), FileFormatError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-            table: pd.DataFrame = cast(Any, pd).read_csv(path, index_col=False, **options)
-    except FileNotFoundError:
-        raise FileFormatError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FileFormatError(f"{path}: {error.strerror}") from None
+            table: pd.DataFrame = cast(Any, pd).read_csv(io.StringIO(text), index_col=False, **options)
     except pd.errors.ParserWarning:
         raise FileFormatError(f"{path}: the rows have more fields than the header") from None
     except ValueError as error:  # the base of pandas' parser errors and of UnicodeDecodeError

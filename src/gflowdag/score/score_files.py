@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from gflowdag.data.contents import read_text
 from gflowdag.errors import DataError, FileFormatError, ScoreError
 from gflowdag.runtime.files import atomic_write
 from gflowdag.runtime.messages import shown
@@ -45,12 +46,16 @@ class ScoreFile:
     sha256: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        try:
-            content = Path(self.path).read_bytes()
-        except OSError as error:
-            raise ScoreError(f"The scores {self.path} cannot be read: {error.strerror}.") from error
+        # Read once: a pipe has nothing to give a second time, and a file may change.
+        text = read_text(Path(self.path), ScoreError)
         object.__setattr__(self, "path", str(self.path))
-        object.__setattr__(self, "sha256", hashlib.sha256(content).hexdigest())
+        object.__setattr__(self, "sha256", hashlib.sha256(text.encode()).hexdigest())
+        object.__setattr__(self, "_text", text)
+
+    @property
+    def text(self) -> str:
+        """What the file held when it was read."""
+        return self.__dict__["_text"]
 
     def bind(self, data: Dataset, /) -> ListedScores:
         """The scores for the variables of a table; their order may differ."""
@@ -61,7 +66,7 @@ class ListedScores(LocalScore):
     """Scores that are looked up."""
 
     def __init__(self, file: ScoreFile, names: list[str]):
-        listed = read_local_scores(file.path)
+        listed = read_local_scores(file.path, file.text)
         if missing := sorted(set(names) - set(listed)):
             raise DataError(f"{file.path} has no scores of {shown(missing)}.")
         if more := sorted(set(listed) - set(names)):
@@ -93,13 +98,13 @@ class ListedScores(LocalScore):
         return repr(self._file)
 
 
-def read_local_scores(path: str | Path) -> dict[str, dict[frozenset[str], float]]:
-    """The scores of a `.jkl` file: for each variable those of its parent sets.
+def read_local_scores(path: str | Path, text: str) -> dict[str, dict[frozenset[str], float]]:
+    """The scores in the text of a `.jkl` file: for each variable those of its parent sets.
 
     Raises:
-        FileFormatError: with the line at which it stops being one.
+        FileFormatError: with the path and the line at which it stops being one.
     """
-    lines = _lines(path)
+    lines = _lines(text)
     number, words = next(lines, (1, list[str]()))
     count = _whole(path, number, words[0]) if len(words) == 1 else -1
     if count < 1:
@@ -169,12 +174,8 @@ def write_local_scores(score: Score, path: str | Path, *, max_parents: int = 3) 
     return total
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
     """The words of each line that is neither empty nor a comment, with its number."""
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError(f"{path} cannot be read as a text file: {error}.") from error
     for number, line in enumerate(text.splitlines(), start=1):
         if (words := line.split()) and not words[0].startswith("#"):
             yield number, words
