@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
-import os
 import re
-import shutil
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -15,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_browser import click, drawn_edges, network_requests, set_threshold, text, texts
 from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
 
 import gflowdag as gd
@@ -22,86 +20,6 @@ from gflowdag.graph import all_dags
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.csv_cells import unescaped
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A headless Chromium that logs its console and its network; missing it is an error in CI alone."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    try:
-        from selenium import webdriver
-        from selenium.webdriver.chrome.service import Service
-    except ImportError:
-        chromium = None
-    if chromium is None or driver is None:
-        message = "needs Debian's chromium and chromium-driver, and the Python package selenium"
-        pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
-    folder = tmp_path_factory.mktemp("browser")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}", "--window-size=1280,1000"):
-        options.add_argument(flag)
-    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options=options, service=Service(driver))
-    session.downloads = folder
-    yield session
-    session.quit()
-
-
-def network_requests(browser, page: str) -> list[str]:
-    """What the tab asked the network for since it began to load `page`.
-
-    Chromium's own pages, the new tab above all, load things in other tabs, and in this one before.
-    """
-    logged = [json.loads(entry["message"]) for entry in browser.get_log("performance")]
-    sent = [
-        entry["message"]["params"]["request"]["url"]
-        for entry in logged
-        if entry["message"]["method"] == "Network.requestWillBeSent"
-        and entry["webview"] == browser.current_window_handle
-    ]
-    own = sent[sent.index(page) :]
-    return [url for url in own if not url.startswith(("file:", "data:", "blob:"))]
-
-
-def wait_until_ready(browser) -> None:
-    """Until the numbers are unpacked and drawn; a page that cannot draw says why in its console."""
-    deadline = time.monotonic() + 60
-    while not browser.execute_script("return document.documentElement.dataset.ready"):
-        assert time.monotonic() < deadline, browser.get_log("browser")
-        time.sleep(0.02)
-
-
-@pytest.fixture
-def open_report(browser, tmp_path):
-    """Open the report of a posterior; after the test nothing may have been logged or requested."""
-    page = (tmp_path / "report.html").as_uri()
-
-    def open_(posterior: Posterior, **context):
-        browser.get_log("performance")
-        posterior.report(tmp_path / "report.html", **context)
-        browser.get(page)
-        wait_until_ready(browser)
-        return browser
-
-    yield open_
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert browser.get_log("browser") == []
-    assert network_requests(browser, page) == []
 
 
 def test_what_a_page_asks_the_network_for_is_seen_and_what_the_browser_asks_for_is_not(browser, tmp_path):
@@ -126,33 +44,6 @@ def chain() -> Posterior:
     graphs = np.zeros((4, 3, 3), dtype=bool)
     graphs[:, 0, 1] = graphs[:2, 1, 2] = graphs[2, 2, 1] = True
     return Posterior(graphs, "abc", log_scores=np.arange(4.0))
-
-
-def text(browser, selector: str) -> str:
-    return browser.find_element("css selector", selector).text
-
-
-def texts(browser, selector: str) -> list[str]:
-    return [element.text for element in browser.find_elements("css selector", selector)]
-
-
-def click(browser, selector: str) -> None:
-    """A click by the mouse, wherever the element is on the page."""
-    element = browser.find_element("css selector", selector)
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
-    from selenium.webdriver import ActionChains
-
-    ActionChains(browser).move_to_element(element).click().perform()
-
-
-def set_threshold(browser, value: float) -> None:
-    script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
-    browser.execute_script(script, browser.find_element("id", "threshold"), value)
-
-
-def drawn_edges(browser) -> set[tuple[str, str]]:
-    edges = browser.find_elements("css selector", "#drawing .edge")
-    return {(edge.get_attribute("data-source"), edge.get_attribute("data-target")) for edge in edges}
 
 
 def downloaded(browser, kind: str, name: str) -> Path:
