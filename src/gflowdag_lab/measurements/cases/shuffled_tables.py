@@ -2,7 +2,9 @@
 
 Fixed before anything was measured. A table is fitted as a user would, with all defaults, by the exact
 posterior: once its continuous columns, once all columns with the continuous ones cut at quantiles
-(`discretize="quantile"`). Columns are taken in their order, at most 14; one with which the table would be
+(`discretize="quantile"`). Added later, before it was measured: once more all columns as they are, where some
+are continuous and some discrete, at most 8 of them, because logistic regressions take long. Columns are taken
+in their order, at most 14; one with which the table would be
 refused (constant, a copy, text without repetition) is left out; rows with gaps are dropped. *Sure* is the
 word of the report: an arrow of probability 0.9 or more. In a copy every column is permuted by itself. A copy
 *shows* a pair that it connects with a probability above 0.5, in whichever direction.
@@ -26,7 +28,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag_lab.measurements.harness import Options, Row, case
 
 SURE, SHOWN = 0.9, 0.5
-MOST_COLUMNS, LEAST_ROWS = 14, 20
+MOST_COLUMNS, MOST_OF_BOTH_KINDS, LEAST_ROWS = 14, 8, 20
 TABLES = {
     "sklearn": "iris wine breast_cancer diabetes",
     "statsmodels": "anes96 fair macrodata star98 statecrime ccard",
@@ -40,8 +42,12 @@ TABLES = {
 
 @case
 def shuffled_tables(options: Options) -> Iterator[Row]:
-    """Arrows that a fit is sure of, and what copies with shuffled columns show; packages of PyPI needed."""
+    """Arrows that a fit is sure of, and what copies with shuffled columns show; packages of PyPI needed.
+
+    `kinds` chooses among continuous, discretised and both.
+    """
     copies = int(options.extra.get("copies", 3))
+    kinds = options.extra.get("kinds", ",".join(_READERS)).split(",")
     for package, names in TABLES.items():
         for name in names.split()[: 1 if options.quick else None]:
             try:
@@ -50,7 +56,8 @@ def shuffled_tables(options: Options) -> Iterator[Row]:
                 yield {"table": f"{package}: {name}", "kind": "not installed"}
                 continue
             rng = np.random.default_rng([options.seed, *name.encode()])
-            for kind, data in (("continuous", _continuous(frame)), ("discretised", _discretised(frame))):
+            for kind in kinds:
+                data = _READERS[kind](frame)
                 if data is not None:
                     yield {"table": f"{package}: {name}", "kind": kind} | _compared(data, copies, rng)
 
@@ -87,32 +94,40 @@ def _edges(data: Dataset) -> np.ndarray:
 
 def _shuffled(data: Dataset, rng: np.random.Generator) -> Dataset:
     """The table as it was read, each of its columns of numbers or codes permuted by itself."""
-    kind = "continuous" if data.is_continuous else "discrete"
     columns = [rng.permutation(column) for column in data.values.T]
-    return Dataset.from_array(np.stack(columns, axis=1), list(data.names), kinds=kind)
+    kinds = dict(zip(data.names, data.kinds, strict=True))
+    return Dataset.from_array(np.stack(columns, axis=1), list(data.names), kinds=kinds)
 
 
 def _continuous(frame: pd.DataFrame) -> Dataset | None:
-    return _widest(frame, lambda chosen: Dataset.from_frame(chosen), "continuous")
+    return _widest(frame, {}, {"continuous"}, MOST_COLUMNS)
 
 
 def _discretised(frame: pd.DataFrame) -> Dataset | None:
-    return _widest(frame, lambda chosen: Dataset.from_frame(chosen, discretize="quantile"), "discrete")
+    return _widest(frame, {"discretize": "quantile"}, {"discrete"}, MOST_COLUMNS)
 
 
-def _widest(frame: pd.DataFrame, read: Any, kind: str) -> Dataset | None:
+def _of_both_kinds(frame: pd.DataFrame) -> Dataset | None:
+    data = _widest(frame, {}, {"continuous", "discrete"}, MOST_OF_BOTH_KINDS)
+    return data if data is not None and len(set(data.kinds)) == 2 else None
+
+
+_READERS = {"continuous": _continuous, "discretised": _discretised, "both": _of_both_kinds}
+
+
+def _widest(frame: pd.DataFrame, how: dict[str, Any], kinds: set[str], most: int) -> Dataset | None:
     """The table of as many columns as are read without complaint; None where that are fewer than three."""
     chosen: list[str] = []
     data = None
     for name in frame.columns:
-        if len(chosen) == MOST_COLUMNS:
+        if len(chosen) == most:
             break
         try:
-            one = read(frame[[name]])
-            wider = read(frame[[*chosen, name]]) if chosen else one
+            one = Dataset.from_frame(frame[[name]], **how)
+            wider = Dataset.from_frame(frame[[*chosen, name]], **how) if chosen else one
         except GFlowDAGError:
             continue
-        if one.kinds == (kind,):
+        if set(one.kinds) <= kinds:
             chosen.append(name)
             data = wider
     return data if data is not None and len(chosen) >= 3 and data.num_rows >= LEAST_ROWS else None
