@@ -253,7 +253,7 @@ def rows_by_cell(
 
 
 @compiled
-def _posterior_scale(
+def posterior_scale(
     values: NDArray[np.float64],
     rows: NDArray[np.int64],
     alpha_mu: float,
@@ -313,7 +313,7 @@ def _sum_over_cells(
     constants = np.empty(d + 1)
     for cell in range(len(starts) - 1):
         n = starts[cell + 1] - starts[cell]
-        _posterior_scale(values, order[starts[cell] : starts[cell + 1]], alpha_mu, scale, matrix)
+        posterior_scale(values, order[starts[cell] : starts[cell + 1]], alpha_mu, scale, matrix)
         _constant_sums(n, alpha_mu, degrees, scale, constants)
         log_determinants = log_minors(matrix, subsets, scale)
         for row in range(m):
@@ -341,7 +341,7 @@ def _sum_over_cells_of_all(
     constants = np.empty(k + 1)
     for cell in range(len(starts) - 1):
         n = starts[cell + 1] - starts[cell]
-        _posterior_scale(values, order[starts[cell] : starts[cell + 1]], alpha_mu, scale, matrix)
+        posterior_scale(values, order[starts[cell] : starts[cell + 1]], alpha_mu, scale, matrix)
         _constant_sums(n, alpha_mu, degrees, scale, constants)
         log_determinants = all_log_minors(matrix, scale)
         for subset in range(1 << k):

@@ -3,12 +3,14 @@
 Discrete columns whose parents are discrete have the probability tables of BDeu, continuous columns whose
 parents are continuous the regressions of BGe. A discrete column with continuous parents is a multinomial
 logistic regression in every cell of its discrete parents. A continuous column with discrete parents is a
-linear regression in every cell, or one regression in which the levels shift the mean: either with
-probability one half. All but the logistic regressions have exact marginal likelihoods; those have Laplace's.
+linear regression in every cell, or one regression in which the levels shift the mean: either with probability
+one half, and with one variance of the noise (`one_variance`). All but the logistic regressions have exact
+marginal likelihoods; those have Laplace's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,8 @@ from gflowdag.score.conditional_gaussian import ConditionalGaussian, rows_by_cel
 from gflowdag.score.degenerate_gaussian import DegenerateGaussian
 from gflowdag.score.local_score import LocalScore, positive
 from gflowdag.score.logistic import all_log_bayes_factors, log_bayes_factors
-from gflowdag.score.parameter_prior import ParameterPrior
+from gflowdag.score.one_variance import OneVariance
+from gflowdag.score.parameter_prior import ParameterPrior, regression_prior
 from gflowdag.score.set_function import row_groups
 
 if TYPE_CHECKING:
@@ -117,6 +120,11 @@ class GeneralizedLinearLikelihood(LocalScore):
         self._cardinalities = np.asarray(part.cardinalities, np.float64)
         self._codes = [np.ascontiguousarray(part.values[kept].T, np.int32) for kept in rows]
         self._numbers = [np.ascontiguousarray(data.values[kept][:, ~is_discrete].T) for kept in rows]
+        prior = regression_prior(is_discrete, parameters.alpha_mu, parameters.alpha_w)
+        self._regressions = [
+            OneVariance(codes, numbers, self._cardinalities, prior)
+            for codes, numbers in zip(self._codes, self._numbers, strict=True)
+        ]
 
     def cell_limit(self, required: NDArray[np.bool_]) -> CellLimit | None:
         return self._within_cells.cell_limit(required)
@@ -146,16 +154,15 @@ class GeneralizedLinearLikelihood(LocalScore):
 
     def local(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         parents = np.asarray(parents, bool)
-        within_cells = self._within_cells.local(node, parents)
-        if not self._is_discrete[node]:
-            return _mean(within_cells, self._shifts.local(node, parents), parents[:, self._is_discrete])
         discrete, continuous = parents[:, self._is_discrete], parents[:, ~self._is_discrete]
+        if not self._is_discrete[node]:
+            found = self._in_every_cell(node, discrete, continuous)
+            return _mean(found, self._shifts.local(node, parents), discrete)
+        found = self._within_cells.local(node, parents)
         logistic = np.flatnonzero(continuous.any(axis=1))
-        groups, group_of_set = np.unique(discrete[logistic], axis=0, return_inverse=True)
-        for number, chosen in enumerate(groups):  # sets with the same cells
-            mine = logistic[group_of_set.reshape(-1) == number]
-            within_cells[mine] = self._logistic(node, chosen, continuous[mine])
-        return within_cells
+        for mine, chosen in _same_cells(discrete[logistic]):
+            found[logistic[mine]] = self._logistic(node, chosen, continuous[logistic[mine]])
+        return found
 
     def local_subsets(self, node: int, candidates: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         candidates = np.asarray(candidates)
@@ -181,31 +188,44 @@ class GeneralizedLinearLikelihood(LocalScore):
     ) -> None:
         """Turn the scores within cells of every subset of `candidates`, [2^k], into those of this model."""
         bits = 1 << np.arange(len(candidates))
-        is_discrete = self._is_discrete[candidates]
-        if not self._is_discrete[node]:
-            some = (np.arange(len(scores)) & bits[is_discrete].sum()) != 0
-            scores[:] = _mean(scores, shifts, some[:, None])
-            return
+        is_discrete, own = self._is_discrete[candidates], int(self._place[node])
         discrete = self._place[candidates[is_discrete]]
         continuous = self._place[candidates[~is_discrete]]
-        if not len(continuous):
+        if self._is_discrete[node] and not len(continuous):
             return
         of_discrete, of_continuous = subset_sums(bits[is_discrete]), subset_sums(bits[~is_discrete])
+        regressions = self._regressions[int(self._group_of_node[node])]
 
         def fill(subset: int) -> None:
             chosen = np.zeros(len(self._cardinalities), bool)
             chosen[discrete[(subset >> np.arange(len(discrete)) & 1).astype(bool)]] = True
-            found = self._logistic(node, chosen, continuous)
-            scores[of_discrete[subset] | of_continuous[1:]] = found[1:]
+            if self._is_discrete[node]:
+                found = self._logistic(node, chosen, continuous)
+                scores[of_discrete[subset] | of_continuous[1:]] = found[1:]
+            else:
+                scores[of_discrete[subset] | of_continuous] = regressions.of_all(own, chosen, continuous)
 
         map_threads(fill, range(len(of_discrete)))
+        if not self._is_discrete[node]:
+            some = (np.arange(len(scores)) & bits[is_discrete].sum()) != 0
+            scores[:] = _mean(scores, shifts, some[:, None])
 
-    def alternatives(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _in_every_cell(
+        self, node: int, discrete: NDArray[np.bool_], continuous: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Scores of a continuous node with a regression in every cell of its discrete parents."""
+        regressions = self._regressions[int(self._group_of_node[node])]
+        found = np.empty(len(discrete))
+        for mine, chosen in _same_cells(discrete):
+            found[mine] = regressions.of_sets(int(self._place[node]), chosen, continuous[mine])
+        return found
+
+    def models(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Log marginal likelihoods of the models of a node that its score averages, weights included.
 
         Of a discrete node one for each equivalent sample size, [e]. Of a continuous node with discrete
-        parents two: a regression in every cell, and one regression with levels that shift the mean; without
-        discrete parents these are one.
+        parents two: a regression in every cell, with one variance for all, and one regression with levels
+        that shift the mean; without discrete parents these are one.
 
         Args:
             node: whose score it is.
@@ -214,10 +234,11 @@ class GeneralizedLinearLikelihood(LocalScore):
         if self._is_discrete[node]:
             chosen, continuous = parents[self._is_discrete], parents[~self._is_discrete]
             return self._of_sample_sizes(node, chosen, continuous[None])[:, 0]
-        within_cells = self._within_cells.local(node, parents[None])
-        if not parents[self._is_discrete].any():
-            return within_cells
-        return np.append(within_cells, self._shifts.local(node, parents[None]))
+        discrete, continuous = parents[self._is_discrete], parents[~self._is_discrete]
+        in_every_cell = self._in_every_cell(node, discrete[None], continuous[None])
+        if not discrete.any():
+            return in_every_cell
+        return np.append(in_every_cell, self._shifts.local(node, parents[None]))
 
     def _logistic(
         self, node: int, chosen: NDArray[np.bool_], covariates: NDArray[Any]
@@ -255,9 +276,16 @@ class GeneralizedLinearLikelihood(LocalScore):
         return (self._log_weights[group] + with_node - logsumexp(weights))[:, None] + ratios
 
 
+def _same_cells(discrete: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """The places of the sets that have the same discrete parents, and these parents."""
+    groups, group_of_set = np.unique(discrete, axis=0, return_inverse=True)
+    for number, chosen in enumerate(groups):
+        yield np.flatnonzero(group_of_set.reshape(-1) == number), chosen
+
+
 def _mean(
-    within_cells: NDArray[np.float64], shifts: NDArray[np.float64] | None, discrete: NDArray[np.bool_]
+    in_every_cell: NDArray[np.float64], shifts: NDArray[np.float64] | None, discrete: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Of two models of a continuous column, in logarithms; they are one where it has no discrete parent."""
     assert shifts is not None
-    return np.where(discrete.any(axis=1), np.logaddexp(within_cells, shifts) - np.log(2), within_cells)
+    return np.where(discrete.any(axis=1), np.logaddexp(in_every_cell, shifts) - np.log(2), in_every_cell)

@@ -19,7 +19,7 @@ from gflowdag.data import Dataset
 from gflowdag.data.columns import Column
 from gflowdag.data.mixed_network import cells
 from gflowdag.errors import TooLargeError
-from gflowdag.score.conjugate import MAX_CELLS, GaussianParameters
+from gflowdag.score.conjugate import MAX_CELLS
 from gflowdag.score.degenerate_gaussian import contrasts
 from gflowdag.score.logistic_draws import draw_coefficients
 
@@ -32,6 +32,46 @@ class Predictors(NamedTuple):
 
     coefficients: NDArray[np.float64]  # [size, cells, 1 or levels, 1 + continuous parents]
     deviations: NDArray[np.float64]  # of the noise, [size, cells]; zero if the node is discrete
+
+
+class _Regression(NamedTuple):
+    """The posterior of one regression under the normal-Wishart prior of BGe with mean zero."""
+
+    mean: NDArray[np.float64]  # of the columns, [l + 1], the dependent one last
+    num_rows: int
+    alpha_mu: float
+    degrees: float  # α_w − d
+    scale: float  # t
+    root: NDArray[np.float64]  # L of `R_PP = L Lᵀ`, [l, l]
+    whitened: NDArray[np.float64]  # `L⁻¹ R_Pj`, [l]
+    left: float  # `R_{j|P}`
+
+    @classmethod
+    def of(cls, columns: NDArray[np.float64], alpha_mu: float, degrees: float) -> _Regression:
+        """The last of the columns [n, l + 1] on the others."""
+        scale = alpha_mu * (degrees - 1) / (alpha_mu + 1)
+        n, l = len(columns), columns.shape[1] - 1
+        mean = columns.mean(axis=0) if n else np.zeros(l + 1)
+        centred = columns - mean
+        scatter = centred.T @ centred + n * alpha_mu / (n + alpha_mu) * np.outer(mean, mean)
+        scatter += scale * np.eye(l + 1)
+        root = np.asarray(np.linalg.cholesky(scatter[:l, :l]), np.float64)
+        whitened = np.asarray(np.linalg.solve(root, scatter[:l, l]), np.float64)
+        left = float(scatter[l, l] - whitened @ whitened)
+        return cls(mean, n, alpha_mu, degrees, scale, root, whitened, left)
+
+    def draw_deviation(self, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Deviations of the noise, [size]."""
+        freedom = self.num_rows + self.degrees + len(self.mean)
+        return np.sqrt(self.left / rng.chisquare(freedom, size))
+
+    def draw(self, deviation: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Intercept and slopes given the deviation [size] of the noise: [size, 1 + l]."""
+        noise = rng.normal(size=(len(deviation), len(self.whitened))) * deviation[:, None]
+        slopes = (self.whitened + noise) @ np.linalg.inv(self.root)
+        rows = self.num_rows + self.alpha_mu
+        centre = self.num_rows / rows * (self.mean[-1] - slopes @ self.mean[:-1])
+        return np.column_stack([centre + rng.normal(size=len(deviation)) * deviation / np.sqrt(rows), slopes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +105,7 @@ class MixedParameters:
                 f"A variable has {num_cells:,} combinations of the levels of its parents, too many to draw "
                 "from: bound the parents by knowledge (max_parents)."
             )
-        share = softmax(self._likelihood.alternatives(node, parents))
+        share = softmax(self._likelihood.models(node, parents))
         out = Predictors(
             np.zeros((size, num_cells, max(int(self.num_levels[node]), 1), 1 + self._numbers(parents).sum())),
             np.zeros((size, num_cells)),
@@ -77,7 +117,7 @@ class MixedParameters:
                 ess = float(np.atleast_1d(np.asarray(self.score.ess, np.float64))[model])
                 out.coefficients[mine] = self._logistic(node, parents, num_cells, ess, len(mine), rng)
             elif model == 0:
-                drawn = self._within_cells(node, parents, num_cells, len(mine), rng)
+                drawn = self._in_every_cell(node, parents, num_cells, len(mine), rng)
                 out.coefficients[mine, :, 0], out.deviations[mine] = drawn
             else:
                 drawn = self._shifted(node, parents, num_cells, len(mine), rng)
@@ -113,18 +153,23 @@ class MixedParameters:
             axis=1,
         )
 
-    def _within_cells(
+    def _in_every_cell(
         self, node: int, parents: NDArray[np.bool_], num_cells: int, size: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """A linear regression in every cell: [size, cells, 1 + l] and its deviations [size, cells]."""
+        """A linear regression in every cell, all with one deviation: [size, cells, 1 + l], [size, cells].
+
+        The variance is `(t + Σ_c (s_c − t)) / χ²(N + α_w − d + l + 1)`, with `s_c` what is left in cell `c`.
+        """
         rows = self._rows(node)
         cell = cells(rows, parents, self.num_levels)
         family = np.append(np.flatnonzero(self._numbers(parents)), node)
         width = int((self.num_levels == 0).sum())
-        drawn = [
-            self._regression(rows[cell == number][:, family], width, size, rng) for number in range(num_cells)
-        ]
-        return np.stack([one for one, _ in drawn], axis=1), np.stack([noise for _, noise in drawn], axis=1)
+        found = [self._regression(rows[cell == number][:, family], width) for number in range(num_cells)]
+        left = found[0].scale + sum(one.left - one.scale for one in found)
+        freedom = len(rows) + found[0].degrees + len(family)
+        deviation = np.sqrt(left / rng.chisquare(freedom, size))
+        drawn = np.stack([one.draw(deviation, rng) for one in found], axis=1)
+        return drawn, np.broadcast_to(deviation[:, None], (size, num_cells))
 
     def _shifted(
         self, node: int, parents: NDArray[np.bool_], num_cells: int, size: int, rng: np.random.Generator
@@ -136,9 +181,9 @@ class MixedParameters:
         codes = rows[:, self._discrete(parents)].astype(np.int64).T
         columns = [block[code] for block, code in zip(blocks, codes, strict=True)]
         width = sum(block.shape[1] for block in self._contrasts.values()) + int((self.num_levels == 0).sum())
-        found, noise = self._regression(
-            np.concatenate([*columns, rows[:, numbers]], axis=1), width, size, rng
-        )
+        regression = self._regression(np.concatenate([*columns, rows[:, numbers]], axis=1), width)
+        noise = regression.draw_deviation(size, rng)
+        found = regression.draw(noise, rng)
         of_cell = np.stack(np.unravel_index(np.arange(num_cells), [len(block) for block in blocks]))
         design = np.concatenate([block[code] for block, code in zip(blocks, of_cell, strict=True)], axis=1)
         shifts = found[:, 1 : 1 + design.shape[1]] @ design.T  # [size, cells]
@@ -146,29 +191,11 @@ class MixedParameters:
         own = np.concatenate([(found[:, :1] + shifts)[:, :, None], slopes], axis=2)
         return own, np.broadcast_to(noise[:, None], (size, num_cells))
 
-    def _regression(
-        self, columns: NDArray[np.float64], width: int, size: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The last of the columns [n, l + 1] on the others: intercept and slopes [size, 1 + l], deviation.
-
-        The normal-Wishart prior of BGe for `width` columns, with mean zero.
-        """
+    def _regression(self, columns: NDArray[np.float64], width: int) -> _Regression:
+        """Of the last of the columns [n, l + 1] on the others, with the prior of `width` columns."""
         alpha_mu = self.score.alpha_mu
         degrees = 2.0 if self.score.alpha_w is None else self.score.alpha_w - width
-        scale = alpha_mu * (degrees - 1) / (alpha_mu + 1)
-        n, last = len(columns), columns.shape[1] - 1
-        mean = columns.mean(axis=0) if n else np.zeros(last + 1)
-        centred = columns - mean
-        scatter = centred.T @ centred + n * alpha_mu / (n + alpha_mu) * np.outer(mean, mean)
-        posterior = GaussianParameters(
-            (scatter + scale * np.eye(last + 1))[None],
-            np.array([n + degrees]),
-            np.zeros(len(mean), np.int64),
-        )
-        slopes, deviation = posterior.draw_regressions(last, range(last), size, rng)
-        centre = n / (n + alpha_mu) * (mean[last] - slopes @ mean[:last])
-        intercept = centre + rng.normal(size=size) * deviation / np.sqrt(n + alpha_mu)
-        return np.column_stack([intercept, slopes]), deviation
+        return _Regression.of(columns, alpha_mu, degrees)
 
     def _rows(self, node: int) -> NDArray[np.float64]:
         """The rows that count for a node, those in which it was not set."""

@@ -121,7 +121,8 @@ def draw_table(
             own, noise = with_shifts(normal, values, parents, num_levels, int(count), rng)
         else:
             numbers = np.flatnonzero(parents & (num_levels == 0))
-            own, noise = in_every_cell(normal, node, numbers, int(count), rng)
+            variances = int(count) if deviation is None else 1
+            own, noise = in_every_cell(normal, node, numbers, int(count), rng, num_variances=variances)
         values[:, node] = draw_column(values, parents, num_levels, levels, own, noise, rng)
         coefficients[node], deviations[node] = own, noise
     names = tuple(f"X{number}" for number in range(1, d + 1))

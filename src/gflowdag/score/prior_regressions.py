@@ -16,6 +16,8 @@ def in_every_cell(
     parents: NDArray[np.int64],
     count: int,
     rng: np.random.Generator,
+    *,
+    num_variances: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Intercept and slopes [cells, 1, 1 + l] and the deviation of the noise [cells] in every cell.
 
@@ -28,8 +30,9 @@ def in_every_cell(
         parents: its continuous parents, int [l].
         count: number of cells.
         rng: source of randomness.
+        num_variances: one for each cell, or one for all.
     """
-    variance, slopes, noise = _slopes(prior, len(parents), count, rng)
+    variance, slopes, noise = _slopes(prior, len(parents), count, rng, num_variances)
     centre = prior.mean[node] - slopes @ prior.mean[parents]
     intercept = centre + noise * np.sqrt(variance / prior.alpha_mu)
     return np.column_stack([intercept, slopes])[:, None, :], np.sqrt(variance)
@@ -65,7 +68,7 @@ def with_shifts(
         blocks.append(of_level[code])
     shifts = np.concatenate(blocks, axis=1)
     num_numbers = int((parents & (num_levels == 0)).sum())
-    variance, slopes, noise = _slopes(prior, shifts.shape[1] + num_numbers, 1, rng)
+    variance, slopes, noise = _slopes(prior, shifts.shape[1] + num_numbers, 1, rng, 1)
     intercept = shifts @ slopes[0, : shifts.shape[1]] + noise * np.sqrt(variance / prior.alpha_mu)
     numbers = np.broadcast_to(slopes[:, shifts.shape[1] :], (count, num_numbers))
     return np.column_stack([intercept, numbers])[:, None, :], np.full(count, np.sqrt(variance[0]))
@@ -96,9 +99,10 @@ def logistic_slopes(
 
 
 def _slopes(
-    prior: RegressionPrior, size: int, count: int, rng: np.random.Generator
+    prior: RegressionPrior, size: int, count: int, rng: np.random.Generator, num_variances: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Variances [count], slopes [count, size] around 0, and standard normal numbers for the intercepts."""
-    variance = prior.scale / rng.chisquare(prior.degrees + size + 1, count)
+    drawn = prior.scale / rng.chisquare(prior.degrees + size + 1, num_variances)
+    variance = np.broadcast_to(drawn, count)
     slopes = rng.normal(size=(count, size)) * np.sqrt(variance / prior.scale)[:, None]
     return variance, slopes, rng.normal(size=count)

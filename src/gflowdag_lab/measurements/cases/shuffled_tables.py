@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,10 @@ TABLES = {
 def shuffled_tables(options: Options) -> Iterator[Row]:
     """Arrows that a fit is sure of, and what copies with shuffled columns show; packages of PyPI needed.
 
-    `kinds` chooses among continuous, discretised and both.
+    `kinds` chooses among continuous, discretised, both, and both with ranks in place of numbers.
     """
     copies = int(options.extra.get("copies", 3))
-    kinds = options.extra.get("kinds", ",".join(_READERS)).split(",")
+    kinds = options.extra.get("kinds", "continuous,discretised,both").split(",")
     for package, names in TABLES.items():
         for name in names.split()[: 1 if options.quick else None]:
             try:
@@ -107,12 +108,17 @@ def _discretised(frame: pd.DataFrame) -> Dataset | None:
     return _widest(frame, {"discretize": "quantile"}, {"discrete"}, MOST_COLUMNS)
 
 
-def _of_both_kinds(frame: pd.DataFrame) -> Dataset | None:
-    data = _widest(frame, {}, {"continuous", "discrete"}, MOST_OF_BOTH_KINDS)
+def _of_both_kinds(frame: pd.DataFrame, **how: Any) -> Dataset | None:
+    data = _widest(frame, how, {"continuous", "discrete"}, MOST_OF_BOTH_KINDS)
     return data if data is not None and len(set(data.kinds)) == 2 else None
 
 
-_READERS = {"continuous": _continuous, "discretised": _discretised, "both": _of_both_kinds}
+_READERS = {
+    "continuous": _continuous,
+    "discretised": _discretised,
+    "both": _of_both_kinds,
+    "both-ranks": partial(_of_both_kinds, transform="rank"),
+}
 
 
 def _widest(frame: pd.DataFrame, how: dict[str, Any], kinds: set[str], most: int) -> Dataset | None:
