@@ -67,7 +67,7 @@ class GeneralizedLinear:
 
     @property
     def within_cells(self) -> ConditionalGaussian:
-        """The score of families in which no discrete column has a continuous parent."""
+        """The score that families of discrete columns have, with the limit on their cells."""
         return ConditionalGaussian(
             ess=self.ess, cells_per_row=self.cells_per_row, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w
         )
@@ -91,7 +91,7 @@ class GeneralizedLinearLikelihood(LocalScore):
         log Σ_e P(e | D) exp[BDeu_e(j | D) + Σ_cells log p_e(j | x_C) / p_e(j)],
 
     where the sample sizes `e` have the probabilities that BDeu's average over them gives: without `C` it is
-    the local score of `BDeu`. For the ratios see `logistic`.
+    the local score of `BDeu`. For the ratios see `logistic`, for continuous columns `one_variance`.
     """
 
     uses_interventions = True
