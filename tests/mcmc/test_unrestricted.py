@@ -55,7 +55,7 @@ def moved_from_the_posterior(score, pools, make_tables=local_tables, n=8_000, af
     chosen = np.random.default_rng(0).choice(len(graphs), n, p=exact)
     parents, random = words_of(graphs[chosen].swapaxes(1, 2)), random_states(1, n)
     tables, work = make_tables(score, pools), make_workspace(pools)
-    few = Settings(moves_per_node=2)
+    few = Settings(moves_per_node=2, joint_share=0.25)
     for graph, state in zip(parents, random, strict=True):
         sweep(Chain(graph, state), pools, tables, work, settings=few)
     return graphs[chosen], bools_of(parents, d).swapaxes(1, 2), exact

@@ -178,14 +178,19 @@ class BDeuLikelihood(SetFunctionScore):
     def local_blocks(
         self, node: int, candidates: NDArray[np.integer[Any]], beside: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Two passes over the distinct rows for each set."""
+        """Two passes for each set, over the rows that are distinct in its columns and the candidates."""
         k, group = len(candidates), int(self.group_of_node[node])
+        columns, counts = self._counts[group]
+        weights = self._log_weights[group]
         out, without = np.empty((len(beside), 1 << k)), np.empty(1 << k)
         for others, block in zip(beside, out, strict=True):
             variables = np.concatenate([candidates, np.flatnonzero(others), [node]])
+            cardinalities = self.cardinalities[variables]
+            codes, of_rows = _collapsed(columns[variables], counts, cardinalities)
             everything = (1 << len(variables) - k) - 1
-            self.fill_log_marginals(group, variables, k, everything, block)
-            self.fill_log_marginals(group, variables, k, everything >> 1, without)  # the node is the last bit
+            _all_log_marginals(codes, of_rows, cardinalities, self.ess, weights, k, everything, block)
+            everything >>= 1  # the node is the last bit
+            _all_log_marginals(codes, of_rows, cardinalities, self.ess, weights, k, everything, without)
             block -= without
         return out
 
@@ -331,6 +336,28 @@ def occupied_cells(
             scratch[:] = cells
             num_cells = _refine(scratch, codes[variable], np.int64(cardinalities[variable]), cells, lookup)
     return num_cells
+
+
+@compiled
+def _collapsed(
+    codes: NDArray[np.int32], counts: NDArray[np.int64], cardinalities: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The rows that are distinct in these columns, in order of appearance, and how often each is there."""
+    num_columns, num_rows = codes.shape
+    cells = np.empty(num_rows, np.int64)
+    scratch = np.empty(num_rows, np.int64)
+    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
+    everything = np.ones(num_columns, np.bool_)
+    num_cells = occupied_cells(codes, cardinalities, everything, cells, scratch, lookup)
+    distinct = np.empty((num_columns, num_cells), np.int32)
+    of_cells = np.zeros(num_cells, np.int64)
+    for row in range(num_rows):
+        cell = cells[row]
+        if of_cells[cell] == 0:
+            for column in range(num_columns):
+                distinct[column, cell] = codes[column, row]
+        of_cells[cell] += counts[row]
+    return distinct, of_cells
 
 
 @compiled

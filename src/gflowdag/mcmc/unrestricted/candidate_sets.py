@@ -30,6 +30,7 @@ from gflowdag.mcmc.bit_graphs import add, holds, pop, size
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
 PINNING = 0.1  # each outsider more that is pinned without need is that much less likely
+_NEIGHBOURS = 6  # of each node
 _HEAD = 4.0  # the outsider of rank k has the weight 1 / (k + 4)
 
 
@@ -45,6 +46,7 @@ class Pools(NamedTuple):
     cumulative: NDArray[np.float64]  # [d, d], of the weights by rank
     power_sums: NDArray[np.float64]  # [d, r + 1], of the weights of all outsiders
     required: NDArray[np.uint64]  # [d, W], as bits
+    neighbours: NDArray[np.int32]  # [d, m], best ranked, whether they may be parents or not; or −1
 
 
 class CandidateSets(NamedTuple):
@@ -97,7 +99,15 @@ def make_pools(
         cumulative,
         power_sums,
         words_of(required.T),
+        np.stack([_neighbours(node, ranking[node]) for node in range(d)]),
     )
+
+
+def _neighbours(node: int, ranked: NDArray[np.int64]) -> NDArray[np.int32]:
+    out = np.full(_NEIGHBOURS, -1, np.int32)
+    others = ranked[ranked != node][:_NEIGHBOURS]
+    out[: len(others)] = others
+    return out
 
 
 def words_of(sets: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -10,8 +10,18 @@ from numpy.typing import NDArray
 
 from gflowdag.mcmc.bit_graphs import BitGraph, add, pop
 from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools, draw_candidates, empty_sets
-from gflowdag.mcmc.unrestricted.moves import Scratch, Weights, edge_probabilities, make_scratch, move_graph
+from gflowdag.mcmc.unrestricted.joint import JointScratch, make_joint_scratch, redraw_together
+from gflowdag.mcmc.unrestricted.moves import (
+    Scratch,
+    Weights,
+    edge_probabilities,
+    make_scratch,
+    prepare,
+    redraw,
+    reverse,
+)
 from gflowdag.mcmc.unrestricted.tables import LocalTables
+from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
 
 class Settings(NamedTuple):
@@ -19,6 +29,7 @@ class Settings(NamedTuple):
 
     moves_per_node: int = 4  # moves between two refreshes, for each node
     reversal_share: float = 0.5  # how many of them are reversals
+    joint_share: float = 0.1  # how many draw the parent sets of several nodes together
 
 
 DEFAULTS = Settings()
@@ -46,6 +57,7 @@ class Workspace(NamedTuple):
     scores: NDArray[np.float64]  # [d, 2^K]
     weights: Weights
     scratch: Scratch
+    joint: JointScratch
 
 
 def make_workspace(pools: Pools) -> Workspace:
@@ -54,7 +66,7 @@ def make_workspace(pools: Pools) -> Workspace:
     d, num_candidates = sets.candidates.shape
     shape = (d, 1 << num_candidates)
     weights = Weights(np.zeros(shape), np.zeros(shape))
-    return Workspace(sets, np.zeros(shape), weights, make_scratch(d))
+    return Workspace(sets, np.zeros(shape), weights, make_scratch(d), make_joint_scratch(d, shape[1]))
 
 
 def make_sums(d: int) -> Sums:
@@ -90,9 +102,7 @@ def sweep(
     tables.fill(work.sets, work.scores)
     weigh(work.scores, work.sets, pools.core_sizes, beta, work.weights)
     edges = np.empty((0, 0)) if sums is None else sums.edges
-    log_score, proposed, accepted = _move(
-        chain, work, settings.moves_per_node, settings.reversal_share, edges
-    )
+    log_score, proposed, accepted = _move(chain, pools.neighbours, work, settings, edges)
     if sums is not None:
         sums.log_score[...] += log_score
         sums.reversals[:] += proposed, accepted
@@ -114,7 +124,7 @@ def weigh(scores, sets, core_sizes, beta, weights):
 
 
 @njit(cache=True, nogil=True)
-def _move(chain, work, moves_per_node, reversal_share, edges):
+def _move(chain, neighbours, work, settings, edges):
     """Move the graph, look at it where `edges` has room; its log score, reversals proposed and accepted."""
     parents = chain.parents
     d = parents.shape[0]
@@ -126,12 +136,21 @@ def _move(chain, work, moves_per_node, reversal_share, edges):
             add(children[parent], node)
             parent = pop(left)
     graph = BitGraph(parents, children)
-    proposed, accepted = move_graph(
-        graph, work.sets, work.weights, work.scratch, moves_per_node * d, reversal_share, chain.random
-    )
+    sets, weights, scratch, random = work.sets, work.weights, work.scratch, chain.random
+    prepare(graph, sets, scratch)
+    proposed = accepted = 0
+    for _ in range(settings.moves_per_node * d):
+        kind = uniform(random)
+        if kind < settings.reversal_share:
+            proposed += 1
+            accepted += reverse(graph, sets, weights, scratch, random)
+        elif kind < settings.reversal_share + settings.joint_share:
+            redraw_together(graph, sets, weights, neighbours, scratch, work.joint, random)
+        else:
+            redraw(graph, sets, weights, scratch, integer(random, d), random)
     if edges.size > 0:
-        edge_probabilities(graph, work.sets, work.weights, work.scratch, edges)
+        edge_probabilities(graph, sets, weights, scratch, edges)
     log_score = 0.0
     for node in range(d):
-        log_score += work.scores[node, work.scratch.index[node]]
+        log_score += work.scores[node, scratch.index[node]]
     return log_score, proposed, accepted

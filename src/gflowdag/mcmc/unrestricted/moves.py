@@ -42,21 +42,6 @@ def make_scratch(d: int) -> Scratch:
 
 
 @njit(cache=True, nogil=True)
-def move_graph(graph, sets, weights, scratch, num_moves, reversal_share, random):
-    """Move the graph, in place; returns how many reversals were proposed and accepted."""
-    d = graph.parents.shape[0]
-    _prepare(graph, sets, scratch)
-    proposed = accepted = 0
-    for _ in range(num_moves):
-        if uniform(random) < reversal_share:
-            proposed += 1
-            accepted += _reverse(graph, sets, weights, scratch, random)
-        else:
-            _redraw(graph, sets, weights, scratch, integer(random, d), random)
-    return proposed, accepted
-
-
-@njit(cache=True, nogil=True)
 def edge_probabilities(graph, sets, weights, scratch, out):
     """Add the probability of every edge given all other parent sets to `out`, float64 [d, d]."""
     d = graph.parents.shape[0]
@@ -91,7 +76,8 @@ def edge_probabilities(graph, sets, weights, scratch, out):
 
 
 @njit(cache=True, nogil=True)
-def _prepare(graph, sets, scratch):
+def prepare(graph, sets, scratch):
+    """Write what the moves need to know of a graph under new tables."""
     d = graph.parents.shape[0]
     for node in range(d):
         scratch.mutual[node, :] = 0
@@ -192,7 +178,7 @@ def _draw(weights, node, allowed, must, log_total, total, random):
 
 
 @njit(cache=True, nogil=True)
-def _assign(graph, sets, scratch, node, index):
+def assign(graph, sets, scratch, node, index):
     """Give the node the parents `base ∪ index`."""
     words = scratch.words[3]
     words[:] = sets.base[node]
@@ -209,17 +195,18 @@ def _assign(graph, sets, scratch, node, index):
 
 
 @njit(cache=True, nogil=True)
-def _redraw(graph, sets, weights, scratch, node, random):
+def redraw(graph, sets, weights, scratch, node, random):
     """Draw the whole parent set of a node, given all others."""
     allowed = _allowed(graph, sets, scratch, node)
     log_total, total = _log_sum(weights, node, allowed, 0)
     index = _draw(weights, node, allowed, 0, log_total, total, random)
     if index != scratch.index[node]:
-        _assign(graph, sets, scratch, node, index)
+        assign(graph, sets, scratch, node, index)
 
 
 @njit(cache=True, nogil=True)
-def _clear(graph, scratch, node):
+def clear(graph, scratch, node):
+    """Take all parents from the node."""
     words = scratch.words[3]
     words[:] = 0
     set_parents(graph, node, words)
@@ -239,7 +226,7 @@ def _eligible_edge(graph, scratch, rank):
 
 
 @njit(cache=True, nogil=True)
-def _reverse(graph, sets, weights, scratch, random):
+def reverse(graph, sets, weights, scratch, random):
     """Reverse an edge and draw both parent sets anew (Grzegorczyk & Husmeier 2008); whether it was accepted.
 
     Eligible are edges whose ends are candidates of each other and that are not pinned. Both nodes lose their
@@ -252,8 +239,8 @@ def _reverse(graph, sets, weights, scratch, random):
     old_source, old_target = scratch.index[source], scratch.index[target]
     there = 1 << int(sets.position[source, target])
     back = 1 << int(sets.position[target, source])
-    _clear(graph, scratch, source)
-    _clear(graph, scratch, target)
+    clear(graph, scratch, source)
+    clear(graph, scratch, target)
     free = _allowed(graph, sets, scratch, source)
     log_there, total = _log_sum(weights, source, free, there)
     log_back, _ = _log_sum(weights, target, _allowed(graph, sets, scratch, target), back)
@@ -261,20 +248,20 @@ def _reverse(graph, sets, weights, scratch, random):
     if log_there > -np.inf:
         new_source = _draw(weights, source, free, there, log_there, total, random)
         # Back, the source drew its old parents beside the old ones of the target.
-        _assign(graph, sets, scratch, target, old_target)
+        assign(graph, sets, scratch, target, old_target)
         log_old, _ = _log_sum(weights, source, _allowed(graph, sets, scratch, source), 0)
-        _clear(graph, scratch, target)
-        _assign(graph, sets, scratch, source, new_source)
+        clear(graph, scratch, target)
+        assign(graph, sets, scratch, source, new_source)
         free = _allowed(graph, sets, scratch, target)
         log_any, total = _log_sum(weights, target, free, 0)
         if log_any > -np.inf:
             new_target = _draw(weights, target, free, 0, log_any, total, random)
-            _assign(graph, sets, scratch, target, new_target)
+            assign(graph, sets, scratch, target, new_target)
             log_ratio = log_there - log_back + log_any - log_old
             after = scratch.eligible.sum()
             accepted = np.log(uniform(random)) < log_ratio + np.log(before / after)
     if not accepted:
-        _clear(graph, scratch, source)
-        _assign(graph, sets, scratch, target, old_target)
-        _assign(graph, sets, scratch, source, old_source)
+        clear(graph, scratch, source)
+        assign(graph, sets, scratch, target, old_target)
+        assign(graph, sets, scratch, source, old_source)
     return accepted
