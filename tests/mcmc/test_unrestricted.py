@@ -15,6 +15,7 @@ from gflowdag.graph import all_dags
 from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import is_acyclic, transitive_closure
 from gflowdag.mcmc.bit_graphs import BitGraph
+from gflowdag.mcmc.unrestricted import joint
 from gflowdag.mcmc.unrestricted.candidate_sets import (
     bools_of,
     draw_candidates,
@@ -46,7 +47,10 @@ def problem(kind, d, *, prior="fair", knowledge=None, interventions=False):
     return make_score(make(d, n=30, interventions=interventions), prior=prior, knowledge=knowledge)
 
 
-def moved_from_the_posterior(score, pools, make_tables=local_tables, n=8_000, after_draw=None):
+FEW = Settings(moves_per_node=2, joint_share=0.25)
+
+
+def moved_from_the_posterior(score, pools, make_tables=local_tables, n=8_000, settings=FEW):
     """Exact draws before and after one sweep, and the exact probabilities of all DAGs."""
     d = score.num_variables
     graphs = all_dags(d)
@@ -55,9 +59,8 @@ def moved_from_the_posterior(score, pools, make_tables=local_tables, n=8_000, af
     chosen = np.random.default_rng(0).choice(len(graphs), n, p=exact)
     parents, random = words_of(graphs[chosen].swapaxes(1, 2)), random_states(1, n)
     tables, work = make_tables(score, pools), make_workspace(pools)
-    few = Settings(moves_per_node=2, joint_share=0.25)
     for graph, state in zip(parents, random, strict=True):
-        sweep(Chain(graph, state), pools, tables, work, settings=few)
+        sweep(Chain(graph, state), pools, tables, work, settings=settings)
     return graphs[chosen], bools_of(parents, d).swapaxes(1, 2), exact
 
 
@@ -92,6 +95,18 @@ def p_value(drawn, exact):
 def test_one_sweep_leaves_the_posterior_as_it_is(kind, d, core_size, num_outsiders, options):
     score = problem(kind, d, **options)
     before, after, exact = moved_from_the_posterior(score, pools_of(score, core_size, num_outsiders))
+    assert is_acyclic(after).all()
+    assert (before != after).any(axis=(1, 2)).mean() > 0.1
+    assert p_value(after, exact) > 1e-3
+
+
+@pytest.mark.parametrize(("kind", "together"), [("bge", 2), ("bge", 4), ("bdeu", 3)])
+def test_parent_sets_drawn_together_leave_the_posterior_as_it_is(kind, together, monkeypatch):
+    """Of five nodes: the others stay, reach them and are reached by them."""
+    monkeypatch.setattr(joint, "TOGETHER", together)
+    score = problem(kind, 5, knowledge=KNOWLEDGE, interventions=True)
+    alone = Settings(moves_per_node=1, reversal_share=0.0, joint_share=1.0)
+    before, after, exact = moved_from_the_posterior(score, pools_of(score, 1, 2), settings=alone)
     assert is_acyclic(after).all()
     assert (before != after).any(axis=(1, 2)).mean() > 0.1
     assert p_value(after, exact) > 1e-3

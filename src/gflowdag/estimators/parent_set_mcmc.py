@@ -43,7 +43,8 @@ class ParentSetMCMC(StructureLearner):
         max_error: the largest Monte-Carlo error of an edge probability at which chains stop; an answer above
             0.01 is never trusted.
         num_chains: chains from scattered starts.
-        core_size: likely parents of each node that are considered in every sweep.
+        core_size: likely parents of each node that are considered in every sweep; three more where many are
+            likely.
         num_outsiders: others considered beside them, drawn anew for every sweep.
         folder: where the state of the chains is kept, at most every ten seconds.
         resume: continue the chains in `folder`.
@@ -69,7 +70,7 @@ class ParentSetMCMC(StructureLearner):
     max_error: float = positive(MAXIMAL_ERROR)
     num_chains: int = whole(8, least=4)
     core_size: int = whole(5, least=0)
-    num_outsiders: int = whole(3)
+    num_outsiders: int = whole(2)
     folder: str | Path | None = None
     resume: bool = False
 

@@ -64,7 +64,7 @@ def make_pools(
     required: NDArray[np.bool_],
     forbidden: NDArray[np.bool_],
     *,
-    core_size: int,
+    core_size: int | NDArray[np.int64],
     num_outsiders: int,
 ) -> Pools:
     """Pools from a ranking of the parents of every node.
@@ -73,17 +73,18 @@ def make_pools(
         ranking: [d (node), d], likely parents first.
         required: bool [d, d], rows are sources; they are parents anyway and in no pool.
         forbidden: bool [d, d]; they are in no pool.
-        core_size: `c`.
+        core_size: `c`, or that of each node, [d].
         num_outsiders: `r`, at least 1.
     """
     d = len(required)
     open_to = ~(required | forbidden | np.eye(d, dtype=bool))
-    core, core_sizes = np.zeros((d, max(core_size, 1)), np.int32), np.zeros(d, np.int64)
+    wanted = np.broadcast_to(core_size, d)
+    core, core_sizes = np.zeros((d, max(wanted.max(), 1)), np.int32), np.zeros(d, np.int64)
     outsiders, numbers = np.zeros((d, d), np.int32), np.zeros(d, np.int64)
     weights, cumulative = np.zeros((d, d)), np.zeros((d, d))
     for node in range(d):
         ranked = ranking[node][open_to[ranking[node], node]]
-        inside, outside = ranked[:core_size], ranked[core_size:]
+        inside, outside = ranked[: wanted[node]], ranked[wanted[node] :]
         core_sizes[node], numbers[node] = len(inside), len(outside)
         core[node, : len(inside)], outsiders[node, : len(outside)] = inside, outside
         weights[node, outside] = 1 / (np.arange(len(outside)) + _HEAD)

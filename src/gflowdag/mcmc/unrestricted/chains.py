@@ -28,8 +28,8 @@ class Settings(NamedTuple):
     """How a chain moves."""
 
     moves_per_node: int = 4  # moves between two refreshes, for each node
-    reversal_share: float = 0.5  # how many of them are reversals
-    joint_share: float = 0.1  # how many draw the parent sets of several nodes together
+    reversal_share: float = 0.4  # how many of them are reversals
+    joint_share: float = 0.2  # how many draw the parent sets of several nodes together
 
 
 DEFAULTS = Settings()

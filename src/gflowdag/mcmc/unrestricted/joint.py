@@ -1,9 +1,9 @@
 """The parent sets of a few nodes drawn together, exactly, given those of all others.
 
-Without the parents of the nodes `B`, every other node is reached by some of them. A parent `p` of `j` leads an
-arc to `j` from each node of `B` that reaches `p` (from `p` itself where it is in `B`), and the graph has no
-cycle iff these arcs have none. So the parent sets of `j` are added up by the set `T` of nodes of `B` that their
-arcs come from, the sums `f_j(T)` weigh the DAGs on `B`,
+Take the parents from the nodes `B`. A parent `p` of `j` leads an arc to `j` from each node of `B` that
+reaches `p` (from `p` itself where it is in `B`), and the graph has no cycle iff these arcs have none. So the
+parent sets of `j` are added up by the set `T` of nodes of `B` that their arcs come from, the sums `f_j(T)`
+weigh the DAGs on `B`,
 
     Σ_{DAGs H on B} Π_j f_j(parents of j in H),
 
@@ -25,6 +25,7 @@ from gflowdag.mcmc.unrestricted.moves import assign, clear
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
 TOGETHER = 4  # nodes; 543 DAGs
+_TINY = 1e-280  # a sum of weights below this has lost digits, and is taken in logarithms
 _NEGLIGIBLE = -40.0  # log weight beside the largest, below the rounding of a sum
 
 
@@ -130,21 +131,38 @@ def _add_up(sets, weights, node, place, joint):
             label |= int(holds(joint.reached[a], sets.candidates[node, k])) << a
         for subset in range(1 << k):
             labels[(1 << k) | subset] = labels[subset] | label
-    largest[:] = -np.inf
-    for subset in range(1 << sets.sizes[node]):
-        label = labels[subset]
-        largest[label] = max(largest[label], log[subset])
+    linear = weights.linear[node]
     log_sums[:] = 0.0
+    largest[:] = 0.0
+    lost = 0  # labels with weights too small to be added up as they are
+    for subset in range(1 << sets.sizes[node]):
+        log_sums[labels[subset]] += linear[subset]
+    for label in range(1 << b):
+        if label >> place & 1:
+            log_sums[label] = -np.inf
+        elif log_sums[label] > _TINY:
+            log_sums[label] = np.log(log_sums[label])
+        else:
+            lost |= 1 << label
+    if lost == 0:
+        return
+    for label in range(1 << b):
+        if lost >> label & 1:
+            largest[label] = -np.inf
     for subset in range(1 << sets.sizes[node]):
         label = labels[subset]
-        below = log[subset] - largest[label]
-        if below > _NEGLIGIBLE and not label >> place & 1:
-            log_sums[label] += np.exp(below)
+        if lost >> label & 1:
+            largest[label] = max(largest[label], log[subset])
     for label in range(1 << b):
-        if log_sums[label] > 0:
-            log_sums[label] = largest[label] + np.log(log_sums[label])
-        else:
-            log_sums[label] = -np.inf
+        if lost >> label & 1:
+            log_sums[label] = 0.0
+    for subset in range(1 << sets.sizes[node]):
+        label = labels[subset]
+        if lost >> label & 1 and log[subset] > -np.inf:
+            log_sums[label] += np.exp(log[subset] - largest[label])
+    for label in range(1 << b):
+        if lost >> label & 1:
+            log_sums[label] = largest[label] + np.log(log_sums[label]) if log_sums[label] > 0 else -np.inf
 
 
 @njit(cache=True, nogil=True)
@@ -178,14 +196,14 @@ def _draw_dag(joint, random):
 def _draw_set(weights, sets, node, place, label, joint, random):
     """One of the parent sets of a label, in proportion to its weight."""
     log, labels = weights.log[node], joint.labels[place]
-    largest = joint.largest[place, label]
+    largest = joint.largest[place, label]  # 0 where the weights were added up as they are
     left = uniform(random) * np.exp(joint.log_sums[place, label] - largest)
     chosen = -1
     for subset in range(1 << sets.sizes[node]):
         below = log[subset] - largest
-        if labels[subset] == label and below > _NEGLIGIBLE:
+        if labels[subset] == label and below > -np.inf:
             chosen = subset
-            left -= np.exp(below)
+            left -= weights.linear[node, subset] if largest == 0.0 else np.exp(below)
             if left < 0:
                 break
     return chosen

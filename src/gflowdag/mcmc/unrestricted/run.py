@@ -24,7 +24,7 @@ from gflowdag.mcmc.unrestricted.chains import (
     make_workspace,
     sweep,
 )
-from gflowdag.mcmc.unrestricted.start import cooled_chains, learn_pools, settled_scores
+from gflowdag.mcmc.unrestricted.start import settled_scores, start
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
 from gflowdag.runtime.convergence import (
     FEWEST_SCATTERED_CHAINS,
@@ -48,6 +48,7 @@ _MOST_SEGMENTS = 256  # then neighbours are joined
 _BETWEEN_VERDICTS = 32  # segments
 _FEWEST_SEGMENTS = 16  # that are judged at all
 FEWEST_SWEEPS = _FEWEST_SEGMENTS * _FIRST_LENGTH  # of a chain that is judged
+_SHARE_OF_STARTS = 0.5  # of the time, at most, until chains count
 _LEFT_OUT = 4  # one part in so many, at the beginning
 
 
@@ -102,7 +103,7 @@ def run(
     state: State | None = None,
     num_chains: int = 8,
     core_size: int = 5,
-    num_outsiders: int = 3,
+    num_outsiders: int = 2,
     deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
     max_sweeps: int | None = None,
     stop_when: Callable[[Verdict], bool] = lambda verdict: verdict.trusted,
@@ -117,7 +118,8 @@ def run(
         seed: of the chains; without meaning where `state` is given.
         state: of an earlier run of the same score, to go on from.
         num_chains: chains from scattered starts.
-        core_size: likely parents of each node that are tabulated in every sweep.
+        core_size: likely parents of each node that are tabulated in every sweep; up to three more where more
+            are likely.
         num_outsiders: others that are tabulated beside them, drawn anew for every sweep.
         deadline: the end of the time there is; the run ends soon after it.
         max_sweeps: sweeps of each chain after which it ends, earlier ones of `state` included; at least
@@ -130,9 +132,15 @@ def run(
     """
     whole = deadline.seconds_left
     if state is None:
-        state = start(
-            score, seed=seed, num_chains=num_chains, core_size=core_size, num_outsiders=num_outsiders
+        pools, chains = start(
+            score,
+            num_chains=num_chains,
+            core_size=core_size,
+            num_outsiders=num_outsiders,
+            seed=seed,
+            deadline=deadline.share(_SHARE_OF_STARTS),
         )
+        state = _first_state(pools, chains)
     else:
         state = _copied(state)
     tables = local_tables(score, state.pools)
@@ -165,13 +173,10 @@ def run(
     return Result(probabilities, errors, graphs, state.records.last_log_scores[:, kept], verdict, state)
 
 
-def start(score: Score, *, seed: int, num_chains: int, core_size: int, num_outsiders: int) -> State:
-    """Learn where likely parents are, and cool chains from scattered graphs."""
-    pool_seed, chain_seed = (int(number) for number in np.random.SeedSequence(seed).generate_state(2))
-    pools = learn_pools(score, core_size=core_size, num_outsiders=num_outsiders, seed=pool_seed)
-    tables = local_tables(score, pools)
-    chains = cooled_chains(score, pools, tables, num_chains, chain_seed)
+def _first_state(pools: Pools, chains: list[Chain]) -> State:
+    """Chains of which nothing is recorded yet."""
     d, num_words = pools.required.shape
+    num_chains = len(chains)
     records = Records(
         np.zeros((num_chains, _MOST_SEGMENTS, d, d), np.float32),
         np.zeros((num_chains, _MOST_SEGMENTS)),

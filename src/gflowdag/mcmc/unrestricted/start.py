@@ -1,7 +1,7 @@
-"""Where chains begin: a ranking of likely parents, and scattered graphs cooled down to the posterior.
+"""Where chains begin: scattered graphs cooled down to the posterior, and a ranking of likely parents.
 
-The ranking is learnt from short chains of its own, which are then forgotten: whatever it is, the chains that
-count have the posterior over all DAGs as their law, only sooner where it is good.
+The ranking is learnt from chains on their way: whatever it is, from then on chains have the posterior over
+all DAGs as their law, only sooner where it is good.
 """
 
 from __future__ import annotations
@@ -11,44 +11,49 @@ from numpy.typing import NDArray
 
 from gflowdag.mcmc.scattered import scattered_graphs
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools, make_pools, words_of
-from gflowdag.mcmc.unrestricted.chains import Chain, make_sums, make_workspace, sweep
+from gflowdag.mcmc.unrestricted.chains import Chain, Sums, make_sums, make_workspace, sweep
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
 from gflowdag.mcmc.unrestricted.xoshiro import random_states
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score import Score
 
 _HOTTEST = 0.4  # inverse temperature at which cooling begins; hotter, nothing is settled yet
-_COOLING = 300  # sweeps from a scattered start to the posterior
+_COOLING = 200  # sweeps from a scattered start to the posterior
 _WEIGHED = 20  # sweeps there, whose mean log score says how good a start has become
-_STARTS_PER_CHAIN = 3  # of which the best are kept: many freeze a hundred nats below the others
-_ROUNDS = 2  # of short chains, each with the ranking that the one before has learnt
+_LEARNING = 100  # sweeps there, of all chains, from which the ranking is learnt that counts
+_ROUNDS = 2  # of short chains before, each with the ranking that the one before has learnt
 _SHORT_CHAINS = 4
 _SHORT_SWEEPS = 60  # of cooling, and as many to learn from
+_WARM = 0.6  # inverse temperature from which on cooling chains are learnt from: other modes show there
+_SHARE_OF_WARM = 0.3  # of what is seen there, beside what is seen at the posterior
+_LIKELY = 0.05  # probability from which on a parent deserves a place in a larger core
+_LARGER = 3  # at most, than the others
+_CHILD = 0.5  # of a parent: an edge can only be reversed while its ends are candidates of each other
 
 
-def learn_pools(score: Score, *, core_size: int, num_outsiders: int, seed: int) -> Pools:
-    """Pools in which likely parents, and likely children, come first."""
+def start(
+    score: Score, *, num_chains: int, core_size: int, num_outsiders: int, seed: int, deadline: Deadline
+) -> tuple[Pools, list[Chain]]:
+    """Chains at the posterior from as many scattered graphs, and pools in which likely parents come first.
+
+    Cooling is cut short at the deadline.
+    """
     required, forbidden, _ = score.constraints
     ranking = _ranking_alone(score)
-    sizes = {"core_size": core_size, "num_outsiders": num_outsiders}
-    for round_seed in np.random.SeedSequence(seed).generate_state(_ROUNDS):
-        pools = make_pools(ranking, required, forbidden, **sizes)
+    plan = [(_SHORT_CHAINS, _SHORT_SWEEPS, _SHORT_SWEEPS)] * _ROUNDS + [(num_chains, _COOLING, _LEARNING)]
+    core_sizes, chains = np.full(len(ranking), core_size), []
+    for (number, cooling, learning), part in zip(
+        plan, np.random.SeedSequence(seed).spawn(len(plan)), strict=True
+    ):
+        pools = make_pools(ranking, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders)
         tables = local_tables(score, pools)
-        chains = scattered_chains(score, _SHORT_CHAINS, int(round_seed))
-        seen = np.zeros((len(chains), *required.shape))
-
-        def learn(number: int, pools=pools, tables=tables, chains=chains, seen=seen) -> None:
-            work, sums = make_workspace(pools), make_sums(len(required))
-            cool(chains[number], pools, tables, _SHORT_SWEEPS)
-            for _ in range(_SHORT_SWEEPS):
-                sweep(chains[number], pools, tables, work, sums=sums)
-            seen[number] = sums.edges / _SHORT_SWEEPS
-
-        map_threads(learn, range(len(chains)))
-        edges = seen.mean(axis=0)
-        # A child counts half: an edge can only be reversed while its ends are candidates of each other.
-        ranking = np.argsort(-(edges + 0.5 * edges.T), axis=0, kind="stable").T
-    return make_pools(ranking, required, forbidden, **sizes)
+        chains = scattered_chains(score, number, int(part.generate_state(1)[0]))
+        edges = _learn(chains, pools, tables, cooling, learning, deadline)
+        interest = edges + _CHILD * edges.T
+        ranking = np.argsort(-interest, axis=0, kind="stable").T
+        core_sizes = np.clip((interest > _LIKELY).sum(axis=0), core_size, core_size + _LARGER)
+    return make_pools(ranking, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders), chains
 
 
 def _ranking_alone(score: Score) -> NDArray[np.int64]:
@@ -58,6 +63,26 @@ def _ranking_alone(score: Score) -> NDArray[np.int64]:
     return np.argsort(-np.nan_to_num(alone, nan=-np.inf), axis=1, kind="stable")
 
 
+def _learn(
+    chains: list[Chain], pools: Pools, tables: LocalTables, cooling: int, learning: int, deadline: Deadline
+) -> NDArray[np.float64]:
+    """Cool the chains, in place; the edge probabilities that they see, mostly from then on, [d, d]."""
+    d = len(pools.required)
+    seen = np.zeros((len(chains), d, d))
+
+    def learn(number: int) -> None:
+        work, warm, settled = make_workspace(pools), make_sums(d), make_sums(d)
+        num_warm = cool(chains[number], pools, tables, cooling, sums=warm, deadline=deadline)
+        done = 0
+        while done == 0 or (done < learning and not deadline.has_passed):
+            sweep(chains[number], pools, tables, work, sums=settled)
+            done += 1
+        seen[number] = settled.edges / done + _SHARE_OF_WARM * warm.edges / max(num_warm, 1)
+
+    map_threads(learn, range(len(chains)))
+    return seen.mean(axis=0)
+
+
 def scattered_chains(score: Score, num_chains: int, seed: int) -> list[Chain]:
     """Chains at random graphs of about one edge a node, along random orders that knowledge allows."""
     graphs = scattered_graphs(score, num_chains, seed)
@@ -65,23 +90,11 @@ def scattered_chains(score: Score, num_chains: int, seed: int) -> list[Chain]:
     return [Chain(words_of(graph.T), random) for graph, random in zip(graphs, randoms, strict=True)]
 
 
-def cooled_chains(score: Score, pools: Pools, tables: LocalTables, num_chains: int, seed: int) -> list[Chain]:
-    """The best of several times as many scattered starts, each cooled down to the posterior."""
-    chains = scattered_chains(score, _STARTS_PER_CHAIN * num_chains, seed)
-    reached = _settled(chains, pools, tables)
-    best = np.sort(np.argsort(-reached, kind="stable")[:num_chains])
-    return [chains[number] for number in best]
-
-
 def settled_scores(
     score: Score, pools: Pools, tables: LocalTables, num_starts: int, seed: int
 ) -> NDArray[np.float64]:
     """Mean log scores to which so many scattered starts cool down, [num_starts]."""
-    return _settled(scattered_chains(score, num_starts, seed), pools, tables)
-
-
-def _settled(chains: list[Chain], pools: Pools, tables: LocalTables) -> NDArray[np.float64]:
-    """Cool the chains down, in place; their mean log scores from then on."""
+    chains = scattered_chains(score, num_starts, seed)
     reached = np.zeros(len(chains))
 
     def settle(number: int) -> None:
@@ -93,8 +106,26 @@ def _settled(chains: list[Chain], pools: Pools, tables: LocalTables) -> NDArray[
     return reached
 
 
-def cool(chain: Chain, pools: Pools, tables: LocalTables, num_sweeps: int) -> None:
-    """Move a chain from the hottest temperature to its own, in place."""
+def cool(
+    chain: Chain,
+    pools: Pools,
+    tables: LocalTables,
+    num_sweeps: int,
+    *,
+    sums: Sums | None = None,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+) -> int:
+    """Move a chain from the hottest temperature to its own, in place, or stop at the deadline.
+
+    Returns:
+        How many sweeps, the warm ones, are added to `sums`.
+    """
     work = make_workspace(pools)
+    num_warm = 0
     for beta in np.geomspace(_HOTTEST, 1.0, num_sweeps):
-        sweep(chain, pools, tables, work, beta=float(beta))
+        if deadline.has_passed:
+            break
+        is_warm = sums is not None and beta > _WARM
+        sweep(chain, pools, tables, work, sums=sums if is_warm else None, beta=float(beta))
+        num_warm += is_warm
+    return num_warm

@@ -43,7 +43,7 @@ def local_tables(score: Score, pools: Pools) -> LocalTables:
 
 
 class _Blocks(NamedTuple):
-    """A hash table with linear probing: blocks of local scores by the node and the parents beside its core."""
+    """A hash table with linear probing: local scores by the node and the parents beside its core."""
 
     slots: NDArray[np.int32]  # [a power of two], number of a block, or −1
     nodes: NDArray[np.int32]  # [capacity]

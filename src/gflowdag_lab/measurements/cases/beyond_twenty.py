@@ -1,0 +1,165 @@
+"""21 to 500 variables: chains over all DAGs by default, against exact answers, peers and themselves."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import gflowdag as gd
+from gflowdag_lab.measurements.harness import Options, Row, case
+
+PLAIN = gd.BDeu(ess=1, cells_per_row=None, edge_factor=1)  # the model of the published edge probabilities
+MOST_PARENTS = 5  # of them too
+
+
+@case
+def beyond_sparse(options: Options) -> Iterator[Row]:
+    """Sparse linear-Gaussian tables: `sizes`, `rows`, `tables`, `seeds`, `prior`, `budget` seconds a fit."""
+    budget = float(options.extra.get("budget", 5 if options.quick else 300))
+    prior = options.extra.get("prior", "fair")
+    for d in _numbers(options, "sizes", "22" if options.quick else "30,50"):
+        for num_rows in _numbers(options, "rows", "300"):
+            for table in _numbers(options, "tables", "0"):
+                frame = _sparse(d, num_rows, table)
+                what: Row = {"d": d, "N": num_rows, "table": table, "prior": prior}
+                yield from _seeds(options, what, frame, budget=budget, prior=prior)
+
+
+@case
+def beyond_exact(options: Options) -> Iterator[Row]:
+    """Chains against the exact posterior at `sizes`, which takes minutes from 22 variables on."""
+    for d in _numbers(options, "sizes", "8" if options.quick else "22"):
+        frame = _sparse(d, 300, 0)
+        cpu, wall = time.process_time(), time.perf_counter()
+        exact = gd.ExactPosterior(random_state=0).fit(frame).posterior_
+        seconds = {"seconds": time.perf_counter() - wall, "CPU seconds": time.process_time() - cpu}
+        yield {"d": d, "method": "exact", **seconds, "GiB": _peak()}
+        truth = exact.edge_probabilities().to_numpy()
+        for row, probabilities in _fits(options, frame, budget=120.0, prior="fair"):
+            yield {"d": d, "method": "parent-set-mcmc", **row, "from exact": _apart(probabilities, truth)}
+
+
+@case
+def beyond_alarm(options: Options) -> Iterator[Row]:
+    """Alarm with the model of Gibby, against its edge probabilities; needs --data."""
+    frame = pd.read_csv(_large(options) / "alarm_1000.csv.gz", dtype=str)
+    published = pd.read_csv(_large(options) / "alarm_gibby_edges.csv", index_col=0)
+    truth = published.loc[list(frame.columns), list(frame.columns)].to_numpy()
+    knowledge = gd.Knowledge(max_parents=MOST_PARENTS)
+    budget = 5.0 if options.quick else 300.0
+    for row, found in _fits(options, frame, budget=budget, prior="fair", score=PLAIN, knowledge=knowledge):
+        yield {**row, "from Gibby": _apart(found, truth)}
+
+
+@case
+def beyond_networks(options: Options) -> Iterator[Row]:
+    """Published networks, `names` of ecoli70 and andes, and breast cancer; `budget`; needs --data."""
+    budget = float(options.extra.get("budget", 5 if options.quick else 600))
+    for name in options.extra.get("names", "cancer,ecoli70,andes").split(","):
+        frame, truth = _named(name, options)
+        for row, found in _fits(options, frame, budget=budget, prior="fair"):
+            losses = {} if truth is None else _losses(found, truth)
+            yield {"table": name, "d": frame.shape[1], "N": len(frame), **row, **losses}
+
+
+@case
+def beyond_resources(options: Options) -> Iterator[Row]:
+    """Peak memory, seconds to the first verdict and rate, at `size` d and `rows` N: one process a row."""
+    d, num_rows = int(options.extra.get("size", 20)), int(options.extra.get("rows", 300))
+    kind, budget = options.extra.get("kind", "continuous"), float(options.extra.get("budget", 60))
+    frame = _discrete(d, num_rows, 0) if kind == "discrete" else _sparse(d, num_rows, 0)
+    for row, _ in _fits(options, frame, budget=budget, prior="fair"):
+        yield {"kind": kind, "d": d, "N": num_rows, "budget": budget, **row}
+
+
+def _seeds(options: Options, what: Row, frame: pd.DataFrame, **settings: Any) -> Iterator[Row]:
+    """A row for each seed, the later ones with their distance from the first."""
+    first = None
+    for row, found in _fits(options, frame, **settings):
+        distance = {} if first is None else {"from first seed": _apart(found, first)}
+        first = found if first is None else first
+        yield {**what, **row, **distance}
+
+
+def _fits(options: Options, frame: pd.DataFrame, **settings: Any) -> Iterator[tuple[Row, np.ndarray]]:
+    """Fits of `seeds` with default options of the sampler, and their edge probabilities."""
+    for seed in _numbers(options, "seeds", "0,1"):
+        cpu, wall = time.process_time(), time.perf_counter()
+        posterior = gd.ParentSetMCMC(random_state=seed, **settings).fit(frame).posterior_
+        row: Row = {
+            "seed": seed,
+            "verdict": posterior.diagnosis.verdict,
+            "R-hat": posterior.diagnosis.r_hat,
+            "effective samples": posterior.diagnosis.effective_samples,
+            "stated error": float(np.max(posterior.diagnosis.edge_errors)),
+            "sweeps": posterior.diagnosis.iterations,
+            "expected edges": float(posterior.edge_probabilities().to_numpy().sum()),
+            "CPU seconds": time.process_time() - cpu,
+            "seconds": time.perf_counter() - wall,
+            "GiB": _peak(),
+        }
+        yield row, posterior.edge_probabilities().to_numpy()
+
+
+def _numbers(options: Options, name: str, default: str) -> list[int]:
+    return [int(number) for number in options.extra.get(name, default).split(",")]
+
+
+def _sparse(d: int, num_rows: int, table: int) -> pd.DataFrame:
+    made = gd.simulate.linear_gaussian(d, num_rows, edges_per_node=1.5, random_state=table)
+    return made.frame
+
+
+def _discrete(d: int, num_rows: int, table: int) -> pd.DataFrame:
+    """Columns of three levels: a sparse linear-Gaussian table, cut at the thirds of each column."""
+    return (
+        _sparse(d, num_rows, table).apply(lambda column: pd.qcut(column, 3, labels=list("abc"))).astype(str)
+    )
+
+
+def _named(name: str, options: Options) -> tuple[pd.DataFrame, np.ndarray | None]:
+    if name == "cancer":
+        from sklearn.datasets import load_breast_cancer
+
+        return load_breast_cancer(as_frame=True).data, None
+    if name == "ecoli70":
+        frame = pd.read_csv(_large(options) / "ecoli70_300.csv")
+        truth = pd.DataFrame(False, index=frame.columns, columns=frame.columns)
+        for edge in pd.read_csv(_large(options) / "ecoli70_graph.csv").itertuples():
+            truth.loc[edge.source, edge.target] = True
+        return frame, truth.to_numpy()
+    return pd.read_csv(_large(options) / f"{name}_1000.csv.gz", dtype=str), None
+
+
+def _losses(found: np.ndarray, truth: np.ndarray) -> Row:
+    """Log loss over ordered pairs, in nats, of arrows and of adjacencies, and the number of true edges."""
+    arrows = _log_loss(found, truth)
+    upper = np.triu_indices(len(truth), 1)
+    adjacencies = _log_loss((found + found.T)[upper], (truth | truth.T)[upper])
+    return {"true edges": int(truth.sum()), "log loss": arrows, "log loss of adjacencies": adjacencies}
+
+
+def _log_loss(probabilities: np.ndarray, truth: np.ndarray) -> float:
+    bounded = np.clip(probabilities, 1e-4, 1 - 1e-4)
+    return float(-np.where(truth, np.log(bounded), np.log1p(-bounded)).sum())
+
+
+def _apart(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(one - other).max())
+
+
+def _peak() -> float:
+    """Largest memory of this process so far, GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def _large(options: Options) -> Path:
+    if options.data is None:
+        raise SystemExit("the real tables are needed: --data FOLDER, with `large/` in it")
+    return options.data / "large"
