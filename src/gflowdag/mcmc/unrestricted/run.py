@@ -8,7 +8,7 @@ believed if many further scattered starts come to that score too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +44,8 @@ from gflowdag.runtime.threads import map_threads
 from gflowdag.score import Score
 
 _FIRST_LENGTH = 4  # sweeps in a segment
-_MOST_SEGMENTS = 256  # then neighbours are joined
+_MOST_SEGMENTS = 256  # then neighbours are joined; half as many where they would take more than
+_MOST_BYTES = 2**30
 _BETWEEN_VERDICTS = 32  # segments
 _FEWEST_SEGMENTS = 16  # that are judged at all
 FEWEST_SWEEPS = _FEWEST_SEGMENTS * _FIRST_LENGTH  # of a chain that is judged
@@ -177,11 +178,13 @@ def _first_state(pools: Pools, chains: list[Chain]) -> State:
     """Chains of which nothing is recorded yet."""
     d, num_words = pools.required.shape
     num_chains = len(chains)
+    is_large = num_chains * _MOST_SEGMENTS * d * d * np.float32().nbytes > _MOST_BYTES
+    room = (num_chains, _MOST_SEGMENTS // 2 if is_large else _MOST_SEGMENTS)
     records = Records(
-        np.zeros((num_chains, _MOST_SEGMENTS, d, d), np.float32),
-        np.zeros((num_chains, _MOST_SEGMENTS)),
-        np.zeros((num_chains, _MOST_SEGMENTS, d, num_words), np.uint64),
-        np.zeros((num_chains, _MOST_SEGMENTS)),
+        np.zeros((*room, d, d), np.float32),
+        np.zeros(room),
+        np.zeros((*room, d, num_words), np.uint64),
+        np.zeros(room),
         0,
         _FIRST_LENGTH,
     )
@@ -227,7 +230,7 @@ def _next_segment(state: State, tables: LocalTables, works: list[Workspace], set
     map_threads(advance, range(len(works)))
     records = records._replace(number=records.number + 1)
     return state._replace(
-        records=_joined(records) if records.number == _MOST_SEGMENTS else records,
+        records=_joined(records) if records.number == records.log_scores.shape[1] else records,
         num_sweeps=state.num_sweeps + records.length,
         reversals=state.reversals + np.sum([sums.reversals for sums in seen], axis=0),
     )
@@ -261,8 +264,9 @@ def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64
     """Edge probabilities, their errors, and whether the chains agree."""
     kept = slice(records.number // _LEFT_OUT, records.number)
     edges, log_scores = records.edges[:, kept], records.log_scores[:, kept]
-    probabilities = edges.mean(axis=(0, 1), dtype=np.float64)
-    spread = edges.std(axis=(0, 1), dtype=np.float64)
+    # One source at a time: all of them at once would be gigabytes in double precision.
+    probabilities = np.stack([sources.mean(axis=(0, 1), dtype=np.float64) for sources in _by_source(edges)])
+    spread = np.stack([sources.std(axis=(0, 1), dtype=np.float64) for sources in _by_source(edges)])
     moving = spread > MOVING
     traces = np.concatenate([edges[:, :, moving], log_scores[:, :, None]], axis=2, dtype=np.float64)
     effective = bulk_ess(traces)
@@ -276,3 +280,8 @@ def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64
     is_frozen = not varies(log_scores)
     trusted = worst <= MAXIMAL_R_HAT and is_enough and not is_frozen
     return probabilities, errors, Verdict(bool(trusted), worst, fewest, tail, largest, bool(is_frozen))
+
+
+def _by_source(edges: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    """The edges of each node, [chains, segments, d]."""
+    return (edges[:, :, source] for source in range(edges.shape[2]))
