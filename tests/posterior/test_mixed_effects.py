@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from effect_calibration import Outcome, assert_calibrated, outcome
 from scipy.special import expit, softmax
 
 import gflowdag as gd
@@ -276,9 +276,9 @@ def _true_outcomes(network: MixedNetwork, settings: Any, rng: np.random.Generato
     return np.array(out)
 
 
-def mixed_ranks(levels: tuple[int, int, int], num_tables: int, seed: int) -> list[float]:
-    """Randomised ranks of the true effect of X1 on X3; graph and parameters come from the prior."""
-    rng, ranks = np.random.default_rng([seed, *levels]), []
+def prior_effects(levels: tuple[int, int, int], num_tables: int, seed: int) -> list[Outcome]:
+    """True effects of X1 on X3 in their posteriors; graph and parameters come from the prior."""
+    rng, effects = np.random.default_rng([seed, *levels]), []
     score = GeneralizedLinear(ess=_ESS, cells_per_row=None, deviation=2.0)
     for _ in range(num_tables):
         graph = DAGS[rng.integers(len(DAGS))]
@@ -298,23 +298,23 @@ def mixed_ranks(levels: tuple[int, int, int], num_tables: int, seed: int) -> lis
         found: Any = post.effect("X1", "X3", num_draws=1000, random_state=rng)
         settings = np.arange(levels[0]) if levels[0] else np.array(np.quantile(values[:, 0], [0.25, 0.75]))
         truth = _true_outcomes(network, settings, rng)
-        true = float(truth[-1, -1] - truth[0, -1]) * bool(transitive_closure(graph)[0, 2])
+        present = bool(transitive_closure(graph)[0, 2])
+        true = float(truth[-1, -1] - truth[0, -1]) * present
         if levels[2]:
             draws = found.difference(found.outcome_levels[-1], found.cause_levels[-1], found.cause_levels[0])
         else:
             draws = found.difference(found.settings[-1], found.settings[0])
-        below = draws.weights @ (draws.values < true) + (1 - draws.probability) * (true > 0)
-        ranks.append(below + rng.random() * (1 - draws.probability) * (true == 0))
-    return ranks
+        effects.append(outcome(draws, true, present, rng))
+    return effects
 
 
 def test_true_effects_are_anywhere_in_their_posterior() -> None:
-    assert stats.kstest(mixed_ranks((0, 2, 0), 40, 1), "uniform").pvalue > 0.01
+    assert_calibrated(prior_effects((0, 2, 0), 40, 1))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("levels", [(0, 2, 0), (2, 0, 0), (0, 0, 2), (2, 0, 2)])
 def test_true_effects_are_anywhere_in_their_posterior_over_500_tables(levels: tuple[int, int, int]) -> None:
-    ranks = mixed_ranks(levels, 700, 2)
-    assert len(ranks) >= 500
-    assert stats.kstest(ranks, "uniform").pvalue > 0.01
+    effects = prior_effects(levels, 700, 2)
+    assert len(effects) >= 500
+    assert_calibrated(effects)

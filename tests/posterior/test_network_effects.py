@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from effect_calibration import Outcome, assert_calibrated, outcome
 from scipy import stats
 
 import gflowdag as gd
@@ -116,10 +117,10 @@ def test_scales_are_converted_back() -> None:
     assert 0.5 * (high - low) < ranks.draws.median() < np.quantile(y, 0.95) - middle
 
 
-def _normal_wishart_ranks(num_tables: int) -> list[float]:
-    """Randomised ranks of true effects whose graph and parameters come from the prior of BGe."""
+def _normal_wishart_effects(num_tables: int) -> list[Outcome]:
+    """True effects in their posteriors; graph and parameters come from the prior of BGe."""
     rng = np.random.default_rng(11)
-    d, ranks = 3, []
+    d, found = 3, []
     wishart = stats.wishart(df=d + 2, scale=2 * np.eye(d))  # t = (α_w − d − 1) / 2 = 1/2
     for _ in range(num_tables):
         graph = DAGS[rng.integers(len(DAGS))]
@@ -134,22 +135,22 @@ def _normal_wishart_ranks(num_tables: int) -> list[float]:
             coefficients[parents, node] = slope
             centred = rows[:, parents] - mean[parents]
             rows[:, node] = mean[node] + centred @ slope + deviation * rng.normal(size=len(rows))
-        truth = np.linalg.inv(np.eye(d) - coefficients)[0, 2] * transitive_closure(graph)[0, 2]
+        present = bool(transitive_closure(graph)[0, 2])
+        truth = np.linalg.inv(np.eye(d) - coefficients)[0, 2] * present
         frame = pd.DataFrame(rows, columns=list(NAMES))
         data = gd.Dataset.from_frame(frame, standardize=False)
         draws = enumerated(data, BGe()).effect("X1", "X3", num_draws=2000, random_state=rng).draws
-        below = draws.weights @ (draws.values < truth) + (1 - draws.probability) * (truth > 0)
-        ranks.append(below + rng.random() * (1 - draws.probability) * (truth == 0))
-    return ranks
+        found.append(outcome(draws, truth, present, rng))
+    return found
 
 
 def test_true_linear_effects_are_anywhere_in_their_posterior() -> None:
-    assert stats.kstest(_normal_wishart_ranks(80), "uniform").pvalue > 0.01
+    assert_calibrated(_normal_wishart_effects(80))
 
 
 @pytest.mark.long
 def test_true_linear_effects_are_anywhere_in_their_posterior_over_500_tables() -> None:
-    assert stats.kstest(_normal_wishart_ranks(500), "uniform").pvalue > 0.01
+    assert_calibrated(_normal_wishart_effects(500))
 
 
 # -- discrete ------------------------------------------------------------------------------------------------
@@ -254,10 +255,10 @@ def _adjusted_mean(codes: np.ndarray, graph: np.ndarray, levels: np.ndarray) -> 
     return out
 
 
-def _dirichlet_ranks(num_tables: int) -> list[float]:
-    """Randomised ranks of a true difference of probabilities under the prior of BDeu, ess 3."""
+def _dirichlet_effects(num_tables: int) -> list[Outcome]:
+    """True differences of probabilities in their posteriors; all come from the prior of BDeu, ess 3."""
     rng = np.random.default_rng(7)
-    score, ranks = BDeu(ess=3.0, cells_per_row=None), []
+    score, effects = BDeu(ess=3.0, cells_per_row=None), []
     for _ in range(num_tables):
         graph = DAGS[rng.integers(len(DAGS))]
         tables = []
@@ -277,23 +278,23 @@ def _dirichlet_ranks(num_tables: int) -> list[float]:
             sum(p for state, p in _joint(factors, np.array([2, 2, 2]), {0: level}).items() if state[2] == 1)
             for level in (0, 1)
         ]
-        truth = (true[1] - true[0]) * transitive_closure(graph)[0, 2]
+        present = bool(transitive_closure(graph)[0, 2])
+        truth = (true[1] - true[0]) * present
         found = enumerated(data, score).effect("X1", "X3", num_draws=2000, random_state=rng)
         draws = found.difference(1, 1, 0)
-        below = draws.weights @ (draws.values < truth) + (1 - draws.probability) * (truth > 0)
-        ranks.append(below + rng.random() * (1 - draws.probability) * (truth == 0))
-    return ranks
+        effects.append(outcome(draws, truth, present, rng))
+    return effects
 
 
 def test_true_discrete_effects_are_anywhere_in_their_posterior() -> None:
-    assert stats.kstest(_dirichlet_ranks(80), "uniform").pvalue > 0.01
+    assert_calibrated(_dirichlet_effects(80))
 
 
 @pytest.mark.long
 def test_true_discrete_effects_are_anywhere_in_their_posterior_over_500_tables() -> None:
-    ranks = _dirichlet_ranks(1400)
-    assert len(ranks) >= 500
-    assert stats.kstest(ranks, "uniform").pvalue > 0.01
+    effects = _dirichlet_effects(1400)
+    assert len(effects) >= 500
+    assert_calibrated(effects)
 
 
 def test_of_several_sample_sizes_each_draw_takes_one_by_its_posterior() -> None:
