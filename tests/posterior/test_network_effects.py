@@ -258,7 +258,7 @@ def _adjusted_mean(codes: np.ndarray, graph: np.ndarray, levels: np.ndarray) -> 
 def _dirichlet_effects(num_tables: int) -> list[Outcome]:
     """True differences of probabilities in their posteriors; all come from the prior of BDeu, ess 3."""
     rng = np.random.default_rng(7)
-    score, effects = BDeu(ess=3.0, cells_per_row=None), []
+    score, effects = BDeu(ess=3.0, cells_per_row=None, edge_factor=1.0), []
     for _ in range(num_tables):
         graph = DAGS[rng.integers(len(DAGS))]
         tables = []
