@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.runtime.compiled import compiled, compiled_sum
+from gflowdag.score.exponential import exponentials
 
 LEAST_ROWS = 20  # in a cell; in smaller ones covariates are left out
 _SMALL_SHARE = 0.05  # of the rows of a level: so many pseudo-counts more hardly move the top
@@ -298,25 +299,28 @@ def log_posterior(
         for a in range(1, k):
             _add(row_of_odds, coefficients[l, a], design[a])
     value = 0.0
+    for l in range(others):
+        value += _sum_of_rows(probabilities[l], level, l + 1)
+    largest_odds, total_weight, scratch = np.zeros(n), np.empty(n), np.empty(n)
+    for l in range(others):
+        _raise(largest_odds, probabilities[l])
+    for row in range(n):
+        total_weight[row] = -largest_odds[row]
+    exponentials(total_weight, scratch)
+    for l in range(others):
+        _add(probabilities[l], -1.0, largest_odds)
+        exponentials(probabilities[l], scratch)
+        _add(total_weight, 1.0, probabilities[l])
+    value -= largest_odds.sum()
     product = 1.0
     for row in range(n):
-        largest = 0.0
-        for l in range(others):
-            largest = max(largest, probabilities[l, row])
-        if level[row] > 0:
-            value += probabilities[level[row] - 1, row]
-        value -= largest
-        total = math.exp(-largest)
-        for l in range(others):
-            weight = math.exp(probabilities[l, row] - largest)
-            probabilities[l, row] = weight
-            total += weight
-        for l in range(others):
-            probabilities[l, row] /= total
-        product *= total  # one logarithm for many rows
+        product *= total_weight[row]  # one logarithm for many rows
         if product > 1e200:
             value -= math.log(product)
             product = 1.0
+    for l in range(others):
+        for row in range(n):
+            probabilities[l, row] /= total_weight[row]
     value -= math.log(product)
     largest = 0.0
     for l in range(others):
@@ -391,6 +395,20 @@ def _add(out: NDArray[np.float64], factor: float, x: NDArray[np.float64]) -> Non
         out[row] += factor * x[row]
 
 
+@compiled
+def _raise(out: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    for row in range(len(x)):
+        out[row] = max(out[row], x[row])
+
+
+@compiled_sum
+def _sum_of_rows(x: NDArray[np.float64], level: NDArray[np.int64], wanted: int) -> float:
+    total = 0.0
+    for row in range(len(x)):
+        total += x[row] if level[row] == wanted else 0.0
+    return total
+
+
 @compiled_sum
 def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     total = 0.0
@@ -407,27 +425,34 @@ def _dot_of_three(w: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.
     return total
 
 
-@compiled
+@compiled_sum
 def _cholesky(matrix: NDArray[np.float64]) -> float:
     """Replace the lower triangle by its Cholesky factor; returns the log determinant."""
     size = len(matrix)
     log_determinant = 0.0
     for j in range(size):
-        pivot = matrix[j, j] - _dot(matrix[j, :j], matrix[j, :j])
-        root = math.sqrt(max(pivot, 1e-300))
-        matrix[j, j] = root
-        log_determinant += 2 * math.log(root)
-        for i in range(j + 1, size):
-            matrix[i, j] = (matrix[i, j] - _dot(matrix[i, :j], matrix[j, :j])) / root
+        for i in range(j, size):
+            total = matrix[i, j]
+            for a in range(j):
+                total -= matrix[i, a] * matrix[j, a]
+            if i == j:
+                total = math.sqrt(max(total, 1e-300))
+                log_determinant += 2 * math.log(total)
+            else:
+                total /= matrix[j, j]
+            matrix[i, j] = total
     return log_determinant
 
 
-@compiled
+@compiled_sum
 def _solve(factor: NDArray[np.float64], vector: NDArray[np.float64]) -> None:
     """Replace `vector` by the solution of `L Lᵀ x = vector`."""
     size = len(vector)
     for i in range(size):
-        vector[i] = (vector[i] - _dot(factor[i, :i], vector[:i])) / factor[i, i]
+        total = vector[i]
+        for a in range(i):
+            total -= factor[i, a] * vector[a]
+        vector[i] = total / factor[i, i]
     for i in range(size - 1, -1, -1):
         total = vector[i]
         for j in range(i + 1, size):
