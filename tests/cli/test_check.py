@@ -13,7 +13,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from gflowdag.cli.app import app
+from gflowdag.cli.proposal import proposed
 from gflowdag.data import Dataset
+from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import DataError
 from gflowdag.posterior.posterior import Posterior
 
@@ -32,6 +34,7 @@ UNREADY = {
     "constant": NUMBERS.assign(flat=1.0, site="Wien"),
     "copies": NUMBERS.assign(twin=3 - 2 * NUMBERS["a"], total=NUMBERS["b"] + NUMBERS["c"]),
     "mixed": NUMBERS.assign(arm=RNG.choice(["u", "v", "w"], ROWS), sex=RNG.choice([1.0, 2.0], ROWS)),
+    "numbers with few rows each": NUMBERS.assign(waist=np.arange(ROWS) % 10)[:40],
     "no name": NUMBERS.assign(note=["x"] * ROWS).rename(columns={"note": ""}),
     "everything": NUMBERS.assign(
         age=AGE, id=[f"P{row}" for row in range(ROWS)], day="2021-03-01", flat=1, sex=[1, 2] * 30
@@ -239,6 +242,17 @@ def test_yes_adds_nothing_to_a_table_that_needs_nothing(tmp_path: Path) -> None:
     answer = call("fit", str(tmp_path / "t.csv"), "--yes", "-q", "--out", str(tmp_path / "run"))
     assert answer.exit_code == 0, answer.exception
     assert not [note for note in Posterior.load(tmp_path / "run").diagnosis.notes if "Decided" in note]
+
+
+def test_numbers_with_few_rows_each_are_measurements(tmp_path: Path) -> None:
+    frame = NUMBERS[:30].assign(waist=np.arange(30) % 9 + 30, grade=np.arange(30) % 3)
+    proposal = proposed(frame)
+    assert proposal is not None
+    assert proposal.options.continuous == ("waist",)
+    assert proposal.data.kinds[3:] == ("continuous", "discrete")
+    said = proposed(frame, ReadOptions(discrete=["waist"]))
+    assert said is not None
+    assert not said.options.continuous
 
 
 def test_what_the_user_said_stays(tmp_path: Path) -> None:

@@ -78,8 +78,10 @@ def test_ordinary_values_are_not_asked_about() -> None:
     ages = np.append(RNG.integers(0, 99, ROWS - 1), 99.0)
     heights = np.append(RNG.normal(0, 1, ROWS - 1), -99.0 / 33)
     counts = RNG.poisson(0.5, ROWS)
+    visits = np.concatenate([np.zeros(9), np.repeat([1, 2, 3], 13), np.arange(4, 16)])
     codes = RNG.choice([-1, 0, 1], ROWS)
     frame = pd.DataFrame({"age": ages, "height": heights, "count": counts, "code": codes, "arm": ARM})
+    frame["visits"] = visits
     assert doubts(frame) == []
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 
 import gflowdag as gd
 from gflowdag.posterior.model_fit import Change, ModelFit, Remedy, check_residuals, check_table
+from gflowdag.posterior.model_fit.statistics import excess_kurtosis, skewness
 
 NAMES = ["a", "b", "c", "d"]
 N = 600
@@ -208,6 +209,14 @@ def test_outliers_are_named_by_their_rows_in_the_table() -> None:
     targets = ["a"] * 10 + [""] * (N - 10)
     (finding,) = check_table(gd.Dataset.from_frame(outlying(chain()), interventions=targets)).findings
     assert "d in row 18, 301" in finding.sentence()
+
+
+@pytest.mark.parametrize("rows", [30, 500])
+def test_skewness_and_tails_are_tested_as_scipy_does(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    for x in (rng.normal(size=rows), rng.gamma(1.0, size=rows), rng.standard_t(3, size=rows)):
+        of_scipy = [stats.skew(x), stats.skewtest(x).pvalue, stats.kurtosis(x), stats.kurtosistest(x).pvalue]
+        np.testing.assert_allclose([*skewness(x), *excess_kurtosis(x)], of_scipy, rtol=1e-9)
 
 
 def test_what_could_not_be_looked_at_is_no_absence_of_objections() -> None:

@@ -50,8 +50,10 @@ def examine(
     if readable is None or proposal is None:
         facts = _guessed(frame, options)
     else:
-        read = Dataset.from_frame(frame, readable, knowledge=knowledge)
-        facts = describe(proposal.data) | {"notes": [*read.notes], "model_fit": check_table(read)}
+        facts = describe(proposal.data, proposal.model_fit)
+        if proposal.options is not readable:
+            read = Dataset.from_frame(frame, readable, knowledge=knowledge)
+            facts |= {"notes": [*read.notes], "model_fit": check_table(read)}
         facts["columns"] += [
             {"name": name, "kind": _UNUSABLE if name in readable.drop else _LEFT_OUT}
             for name in proposal.options.drop
@@ -134,8 +136,8 @@ def plain(facts: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in ("asked", "options", "refusal")} | fit
 
 
-def describe(data: Dataset) -> dict[str, Any]:
-    """What a table holds and what each method would do and cost on it."""
+def describe(data: Dataset, model_fit: ModelFit) -> dict[str, Any]:
+    """What a table holds, what speaks against the model, and what each method would do and cost on it."""
     from gflowdag.estimators.cost import automatic_choice
     from gflowdag.estimators.method import Problem
 
@@ -155,7 +157,7 @@ def describe(data: Dataset) -> dict[str, Any]:
         "variables": data.num_variables,
         "columns": columns,
         "notes": [*data.notes],
-        "model_fit": check_table(data),
+        "model_fit": model_fit,
         "methods": method_costs(data),
         "chosen": {"method": method, "why": why},
     }

@@ -9,13 +9,14 @@ import numpy as np
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.data.checks import discrete_copies
+from gflowdag.data.columns import ROWS_OF_A_LEVEL
 from gflowdag.data.notes import identifiers, row_numbers
 from gflowdag.data.read_options import ReadOptions, Transform
 from gflowdag.data.refusals import added_options, mended
 from gflowdag.data.spellings import doubts
 from gflowdag.data.table import variables
 from gflowdag.errors import GFlowDAGError
-from gflowdag.posterior.model_fit import check_table
+from gflowdag.posterior.model_fit import ModelFit, check_table
 from gflowdag.posterior.model_fit.shapes import transform_remedy
 from gflowdag.posterior.model_fit.statistics import skewness
 from gflowdag.runtime.messages import counted
@@ -31,7 +32,17 @@ class Proposal(NamedTuple):
 
     options: ReadOptions
     data: Dataset
+    model_fit: ModelFit  # of that data
     decided: tuple[str, ...]  # sentences for the user
+
+
+class _Read(NamedTuple):
+    """A table as it was read with some options."""
+
+    frame: Frame
+    options: ReadOptions
+    data: Dataset
+    model_fit: ModelFit
 
 
 def proposed(
@@ -40,8 +51,9 @@ def proposed(
     """The options with which a table can be read and is fit for the model; None where nothing helps.
 
     On top of what `mended` does: cells that hardly are values become gaps, identifiers, row numbers and
-    copies are left out, and skewed columns are transformed. Each of these is taken only if the table can be
-    read with it. What the user said stays as it is.
+    copies are left out, numbers with few rows for each value are measurements, and skewed columns are
+    transformed. Each of these is taken only if the table can be read with it. What the user said stays as it
+    is.
     """
     options = options or ReadOptions()
     readable = mended(frame, _without_codes(frame, options), knowledge=knowledge) or mended(
@@ -49,17 +61,21 @@ def proposed(
     )
     if readable is None:
         return None
-    data = Dataset.from_frame(frame, readable, knowledge=knowledge)
-    for change in (_without_names, _without_copies, _without_findings, _transformed):
-        changed = change(data, frame, readable)
+    read = _read(frame, readable, knowledge)
+    for change in (_without_names, _without_copies, _with_measurements, _without_findings, _transformed):
+        changed = change(read)
         if changed is None:
             continue
         try:
-            data = Dataset.from_frame(frame, changed, knowledge=knowledge)
+            read = _read(frame, changed, knowledge)
         except GFlowDAGError:  # the knowledge speaks of a column, or the transform does not fit
             continue
-        readable = changed
-    return Proposal(readable, data, _decisions(frame, options, readable, data))
+    return Proposal(read.options, read.data, read.model_fit, _decisions(options, read))
+
+
+def _read(frame: Frame, options: ReadOptions, knowledge: Knowledge | None) -> _Read:
+    data = Dataset.from_frame(frame, options, knowledge=knowledge)
+    return _Read(frame, options, data, check_table(data))
 
 
 def _without_codes(frame: Frame, options: ReadOptions) -> ReadOptions:
@@ -73,48 +89,67 @@ def _without_codes(frame: Frame, options: ReadOptions) -> ReadOptions:
     return replace(options, missing_values=(*options.missing_values, *likely)) if likely else options
 
 
-def _without_names(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOptions | None:
+def _without_names(read: _Read) -> ReadOptions | None:
     """The options without columns that name or number the rows."""
-    said = options.given_kinds(list(data.names))
-    kept = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)[list(data.names)]
-    return _without(
-        [name for name in (*identifiers(kept), *row_numbers(kept)) if name not in said], data, options
-    )
+    names = list(read.data.names)
+    said = read.options.given_kinds(names)
+    kept = read.frame.set_axis([str(name).strip() for name in read.frame.columns], axis=1)[names]
+    return _without([name for name in (*identifiers(kept), *row_numbers(kept)) if name not in said], read)
 
 
-def _without_copies(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOptions | None:
+def _without_copies(read: _Read) -> ReadOptions | None:
     """The options without discrete columns that hold what another one holds."""
+    data = read.data
     discrete = [index for index, kind in enumerate(data.kinds) if kind == "discrete"]
     pairs = discrete_copies(data.values[:, discrete], [data.names[index] for index in discrete])
-    return _without([second for _, second in pairs], data, options)
+    return _without([second for _, second in pairs], read)
 
 
-def _without(names: list[str], data: Dataset, options: ReadOptions) -> ReadOptions | None:
+def _without(names: list[str], read: _Read) -> ReadOptions | None:
+    data, options = read.data, read.options
     if data.intervened is not None:
         targets = {data.names[index] for index in np.flatnonzero(data.intervened.any(axis=0))}
         names = [name for name in names if name not in targets]
     return replace(options, drop=(*options.drop, *names)) if names else None
 
 
-def _without_findings(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOptions | None:
+def _with_measurements(read: _Read) -> ReadOptions | None:
+    """The options with measurements for numbers taken as levels that have few rows each."""
+    data, options = read.data, read.options
+    if options.discretize is not None:
+        return None
+    said = options.given_kinds(list(data.names))
+    few = [
+        column.name
+        for column in data.columns
+        if column.name not in said
+        and column.holds_numbers
+        and len(column.levels or ()) > max(2, data.num_rows // ROWS_OF_A_LEVEL)
+    ]
+    return replace(options, continuous=(*options.continuous, *few)) if few else None
+
+
+def _without_findings(read: _Read) -> ReadOptions | None:
     """The options without near copies, and with levels for measurements that take a few values."""
-    findings = [finding for finding in check_table(data).findings if finding.check in _COLUMNS]
+    findings = [finding for finding in read.model_fit.findings if finding.check in _COLUMNS]
+    options = read.options
     remedies = [finding.remedy for finding in findings if finding.remedy is not None]
     levels = [name for remedy in remedies for name in remedy.discrete if name not in options.continuous]
     changed = replace(options, discrete=(*options.discrete, *levels))
     dropped = [name for remedy in remedies for name in remedy.drop if name not in levels]
-    return _without(dropped, data, changed) or (changed if levels else None)
+    return _without(dropped, read._replace(options=changed)) or (changed if levels else None)
 
 
-def _transformed(data: Dataset, frame: Frame, options: ReadOptions) -> ReadOptions | None:
+def _transformed(read: _Read) -> ReadOptions | None:
     """The options with a transform of columns that are skewed, or have heavy tails or outliers."""
+    options = read.options
     if options.transform is not None or options.discretize is not None:
         return None
-    for finding in check_table(data).findings:  # all of them have one transform as remedy
+    for finding in read.model_fit.findings:  # all of them have one transform as remedy
         if finding.check in _SHAPES and finding.remedy is not None and finding.remedy.transform:
             how = finding.remedy.transform
             return replace(options, transform=how if isinstance(how, str) else dict(how))
-    return _logarithms(data, options) if data.is_mixed else None
+    return _logarithms(read.data, options) if read.data.is_mixed else None
 
 
 def _logarithms(data: Dataset, options: ReadOptions) -> ReadOptions | None:
@@ -132,8 +167,8 @@ def _logarithms(data: Dataset, options: ReadOptions) -> ReadOptions | None:
     return replace(options, transform=found) if found else None
 
 
-def _decisions(frame: Frame, asked: ReadOptions, taken: ReadOptions, data: Dataset) -> tuple[str, ...]:
-    added = added_options(asked, taken)
-    used = f"{len(data.names)} of {counted(frame.shape[1], 'column')} and {data.num_rows:,} of "
-    used += f"{counted(len(frame), 'row')} are used"
+def _decisions(asked: ReadOptions, read: _Read) -> tuple[str, ...]:
+    added = added_options(asked, read.options)
+    rows, columns = counted(len(read.frame), "row"), counted(read.frame.shape[1], "column")
+    used = f"{read.data.num_variables} of {columns} and {read.data.num_rows:,} of {rows} are used"
     return (f"Decided by check: {added}; {used}.",) if added else ()

@@ -30,6 +30,7 @@ _FEWEST_NUMBERS = 3  # that a column holds whose odd words are asked about
 _MOST_ODD_WORDS = 5  # different ones; more are hardly ways of saying "missing"
 _ODD_SHARE = 0.1  # of the cells; more words than this are levels
 MAX_INTEGER_LEVELS = 10  # whole numbers with more values than this are taken as measurements
+ROWS_OF_A_LEVEL = 5  # fewer, and no table of counts with this level says much
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Column:
     scaling: tuple[float, float] | None = None  # mean and sample standard deviation (ddof = 1)
     levels: tuple[Hashable, ...] | None = None
     cuts: tuple[float, ...] | None = None  # upper ends of all bins but the last
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether the levels of a discrete column are numbers, and no bins."""
+        return self.cuts is None and all(
+            isinstance(level, int | float) and not isinstance(level, bool) for level in self.levels or ()
+        )
 
     def encode(self, cells: Cells) -> np.ndarray:
         """The numbers for `cells`, float64 [n].

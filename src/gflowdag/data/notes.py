@@ -71,7 +71,7 @@ def on_columns(columns: Sequence[Column], said: Collection[str] = ()) -> list[st
         notes.append(f"{_count(continuous)} taken as continuous, {how}: {_names(continuous)}.")
     if discrete:
         notes.append(f"{_count(discrete)} taken as discrete: {_names(discrete)}.")
-    if numbers := [column.name for column in discrete if _holds_numbers(column) and column.name not in said]:
+    if numbers := [column.name for column in discrete if column.holds_numbers and column.name not in said]:
         notes.append(
             f"Taken as levels because they hold few different numbers: {shown(numbers, 12)}. "
             f"{option('continuous', numbers)} takes them as measurements."
@@ -90,13 +90,6 @@ def _on_transforms(columns: Sequence[Column]) -> list[str]:
         [f"The values of {shown(ranked, 12)} were replaced by the normal scores of their ranks."]
         if ranked
         else []
-    )
-
-
-def _holds_numbers(column: Column) -> bool:
-    """Whether the levels are numbers and no bins."""
-    return column.cuts is None and all(
-        isinstance(level, int | float) and not isinstance(level, bool) for level in column.levels or ()
     )
 
 

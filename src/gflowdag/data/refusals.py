@@ -97,6 +97,8 @@ def mended(
     """
     options = options or ReadOptions()
     found = table_problems(frame, options, knowledge=knowledge)
+    if not found.messages:
+        return options
     out = list(found.unusable)
     options = replace(
         options,

@@ -206,12 +206,17 @@ def _doubtful_numbers(name: str, cells: Cells) -> list[Doubt]:
 
 
 def _rare_zeros(numbers: np.ndarray) -> int:
-    """How many zeros lie far below all other measurements; none where zero is an ordinary value."""
+    """How many zeros lie far below all other measurements; none where zero is an ordinary value.
+
+    Far is further than the next ones lie from each other: beside 1, 2 and 3 a zero is a count.
+    """
     positive = numbers[numbers > 0]
     zeros = len(numbers) - len(positive)
     if zeros > _RARE_ZEROS * len(numbers) or len(np.unique(positive[:1000])) <= 10:
         return 0
-    return zeros if positive.min() > 0.25 * np.median(positive) else 0
+    middle = np.median(positive)
+    widest_gap = np.diff(np.unique(positive[positive <= middle]), append=middle).max()
+    return zeros if positive.min() > max(0.25 * middle, widest_gap) else 0
 
 
 def on_doubts(found: Sequence[Doubt]) -> list[str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from gflowdag.data import Dataset, Knowledge
-from gflowdag.data.columns import MAX_INTEGER_LEVELS, normal_scores
+from gflowdag.data.columns import MAX_INTEGER_LEVELS, ROWS_OF_A_LEVEL, normal_scores
 from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
 from gflowdag.posterior.model_fit.shapes import shape_findings, with_one_transform
 from gflowdag.posterior.model_fit.statistics import (
@@ -39,7 +39,6 @@ from gflowdag.runtime.messages import shown
 
 _KINDS = ("continuous", "discrete")
 _ROWS_PER_VARIABLE = 5  # fewer, and the prior weighs as much as the rows in a regression on all others
-_ROWS_OF_A_LEVEL = 5  # fewer, and no table of counts with this level says much
 UNEXPLAINED = 1e-4  # share of a variance: noise of 1 % of the deviation, about what rounding to 2 digits adds
 _MOST_CELLS = 3e8  # rows × pairs of columns that are compared
 
@@ -53,7 +52,8 @@ class _Pairs(NamedTuple):
 
 def check_table(data: Dataset) -> ModelFit:
     """Look at a table before the fit. Findings are for the table as it is coded, transforms included."""
-    found = [*_few_values(data), *_rare_levels(data)]
+    few = _of_few_values(data)
+    found = [*_few_values(data, few), *_rare_levels(data)]
     for part in _of_one_kind(data):
         found += [*_few_rows(part), *_deterministic(part)]
     notes: list[str] = []
@@ -70,13 +70,16 @@ def check_table(data: Dataset) -> ModelFit:
             "they depend on."
         )
     elif data.is_continuous:
-        several = [name for name in data.names if name not in _of_few_values(data)]
-        columns = {name: [Draw(1.0, _column(observational, name), rows=rows)] for name in several}
+        columns = {
+            name: [Draw(1.0, values, rows=rows)]
+            for name, values in zip(data.names, observational.values.T, strict=True)
+            if name not in few
+        }
         found += shape_findings(data, columns)
         if data.num_rows * data.num_variables**2 > _MOST_CELLS:
             notes.append("The table is large: curvature and unequal variance are checked after the fit only.")
         else:
-            found += _pair_findings(observational, several)
+            found += _pair_findings({name: draws[0].x for name, draws in columns.items()})
     if data.intervened is not None:
         notes.append("Whether rows depend on each other was not checked: interventions come in blocks.")
     elif sorted_by := sorting_columns(data):
@@ -85,7 +88,9 @@ def check_table(data: Dataset) -> ModelFit:
             "depend on each other was not checked."
         )
     else:
-        found += serial_findings({name: [Draw(1.0, _column(data, name))] for name in data.names})
+        found += serial_findings(
+            {name: [Draw(1.0, values)] for name, values in zip(data.names, data.values.T, strict=True)}
+        )
     return ModelFit(tuple(with_one_transform(found, data)), tuple(notes))
 
 
@@ -140,10 +145,6 @@ def _part(data: Dataset, columns: list[int]) -> Dataset:
     )
 
 
-def _column(data: Dataset, name: str) -> NDArray[np.float64]:
-    return data.values[:, data.names.index(name)]
-
-
 def _of_few_values(data: Dataset) -> dict[str, int]:
     """Continuous columns with no more values than a discrete one, and how many each has."""
     counts = {
@@ -151,12 +152,11 @@ def _of_few_values(data: Dataset) -> dict[str, int]:
         for column, values in zip(data.columns, data.values.T, strict=True)
         if column.kind == "continuous"
     }
-    most = min(MAX_INTEGER_LEVELS, data.num_rows // 5)
+    most = min(MAX_INTEGER_LEVELS, data.num_rows // ROWS_OF_A_LEVEL)
     return {name: count for name, count in counts.items() if count <= most}
 
 
-def _few_values(data: Dataset) -> list[Finding]:
-    few = _of_few_values(data)
+def _few_values(data: Dataset, few: dict[str, int]) -> list[Finding]:
     if not few:
         return []
     names = sorted(few, key=lambda name: few[name])
@@ -193,7 +193,7 @@ def _rare_levels(data: Dataset) -> list[Finding]:
     for column, codes in zip(data.columns, data.values.T, strict=True):
         if column.levels is not None:
             counts = np.bincount(codes.astype(np.int64), minlength=len(column.levels))
-            if (least := counts[counts > 0].min()) < _ROWS_OF_A_LEVEL:
+            if (least := counts[counts > 0].min()) < ROWS_OF_A_LEVEL:
                 rare[column.name] = Tested(float(least), 0.0)
     names = sorted(rare, key=lambda name: rare[name].value)
     return [RARE_LEVELS.finding(names, rare, None)] if names else []
@@ -223,34 +223,29 @@ def _unexplained(data: Dataset) -> dict[str, Tested]:
 
 
 def _undetermined(data: Dataset) -> dict[str, Tested]:
-    """Discrete columns whose level another one decides in every row, where that is no chance."""
-    found: dict[str, Tested] = {}
-    codes = data.values.astype(np.int64)
-    for j, name in enumerate(data.names):
-        for i in range(data.num_variables):
-            if i != j and _decides(codes[:, i], codes[:, j]):
-                found[name] = Tested(0.0, 0.0)
-    return found
+    """Discrete columns whose level another one decides in every row, where that is no chance.
 
-
-def _decides(source: NDArray[np.int64], target: NDArray[np.int64]) -> bool:
-    """Whether the first column decides the second, and independent columns would not by chance.
-
-    Given the levels of the source, each further row of one level agrees with its first one with a chance of
-    at most the share of the most frequent level of the target.
+    Given the levels of the other one, each further row of one level agrees with its first one with a chance
+    of at most the share of the most frequent level.
     """
-    pairs = np.unique(np.column_stack([source, target]), axis=0)
-    levels = len(np.unique(source))
-    if len(pairs) != levels:
-        return False
-    commonest = np.bincount(target).max() / len(target)
-    return (len(source) - levels) * np.log(commonest) < np.log(LEVEL / 1000)
+    if data.num_rows * data.num_variables**2 > _MOST_CELLS:
+        return {}
+    codes = data.values.astype(np.int64)
+    commonest = np.array([np.bincount(column).max() for column in codes.T]) / len(codes)
+    is_decided = np.zeros(data.num_variables, bool)
+    for i in range(data.num_variables):
+        _, first, level = np.unique(codes[:, i], return_index=True, return_inverse=True)
+        agrees = (codes[first[level.reshape(-1)]] == codes).all(axis=0)
+        agrees[i] = False
+        is_decided |= agrees & ((len(codes) - len(first)) * np.log(commonest) < np.log(LEVEL / 1000))
+    return {name: Tested(0.0, 0.0) for name, found in zip(data.names, is_decided, strict=True) if found}
 
 
-def _pair_findings(data: Dataset, names: list[str]) -> list[Finding]:
+def _pair_findings(columns: Mapping[str, NDArray[np.float64]]) -> list[Finding]:
+    names = list(columns)
     if len(names) < 2:
         return []
-    pairs = _compare_pairs(data, names)
+    pairs = _compare_pairs(columns)
     num_tests = len(names) * (len(names) - 1)
     found: list[Finding] = []
     for given, make in ((pairs.curvature, curvature_finding), (pairs.variance, None)):
@@ -266,9 +261,10 @@ def _pair_findings(data: Dataset, names: list[str]) -> list[Finding]:
     return found
 
 
-def _compare_pairs(data: Dataset, names: list[str]) -> _Pairs:
+def _compare_pairs(columns: Mapping[str, NDArray[np.float64]]) -> _Pairs:
     """Each column regressed on each other one, after normal scores: what no transform of a column removes."""
-    z = np.column_stack([_unit(normal_scores(_column(data, name))) for name in names]).astype(np.float64)
+    z = np.column_stack([_unit(normal_scores(column)) for column in columns.values()]).astype(np.float64)
+    names = list(columns)
     n, d = z.shape
     curvature, variance = np.zeros((2, d, d)), np.zeros((2, d, d))
     for i in range(d):
