@@ -45,7 +45,7 @@ def test_a_fit_with_little_memory_is_whole_or_can_be_done_again(
         assert code in (0, 1, *ABORTED), errors
         stopped += code != 0
         if code == 1:
-            assert errors.startswith("gflowdag: not enough memory: see `gflowdag check`")
+            assert errors.startswith("gflowdag: not enough memory")
             assert errors.count("\n") == 1
             # There may not even be memory to write that it stopped.
             assert not folder.exists() or runs.read_manifest(folder)["status"] in ("stopped", "running")
@@ -67,6 +67,29 @@ def test_reading_takes_memory_for_the_file_and_not_for_the_largest_one(tmp_path:
     tracemalloc.stop()
     assert content == b"a,b\n1,2\n"
     assert peak < 2**26
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "SystemError('error return without exception set')",  # numba's compiled code
+        "RuntimeError(\"can't start new thread\")",
+        "RuntimeError('RESOURCE_EXHAUSTED: Out of memory')",
+    ],
+)
+def test_however_a_lack_of_memory_is_said_it_is_one_line(
+    words: str, table: Path, tmp_path: Path, forker: Forker
+) -> None:
+    fault = (
+        "from gflowdag.exact import marginals\n"
+        f"def fail(*_, **__): raise {words}\n"
+        "marginals.subset_sums = fail\n"
+    )
+    command = ("fit", table, "--method", "exact", "-q", "--out", tmp_path / "run")
+    assert forker.run(*command, first=fault) == 1
+    errors = forker.errors.read_text()
+    assert errors.startswith("gflowdag: not enough memory")
+    assert errors.count("\n") == 1
 
 
 def _no_more_memory(megabytes: int) -> str:

@@ -59,7 +59,8 @@ app = typer.Typer(
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EPIPE)
 _OUT_OF_MEMORY = (
-    "not enough memory: see `gflowdag check` for what each method needs, or ask for fewer --samples"
+    "not enough memory, or too few threads allowed (ulimit -u): see `gflowdag check` for what each method "
+    "needs, or ask for fewer --samples"
 )
 
 
@@ -385,9 +386,11 @@ def main() -> None:
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device, or what loads compiled modules, says in its own words that it has no memory left."""
+    """Whether a device, a thread or compiled code says in its own words that it has no memory left."""
     if isinstance(error, RuntimeError):
-        return "RESOURCE_EXHAUSTED" in str(error)
+        return "RESOURCE_EXHAUSTED" in str(error) or "can't start new thread" in str(error)
+    if isinstance(error, SystemError):  # numba, where an array of compiled code got no memory
+        return "without exception set" in str(error)
     return isinstance(error, ImportError) and "failed to map segment" in str(error)
 
 
