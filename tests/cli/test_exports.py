@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import re
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 from gflowdag.cli.app import app
 from gflowdag.cli.export import answer, export_text
 from gflowdag.data import Dataset
+from gflowdag.errors import FileWriteError
 from gflowdag.posterior.diagnostics import VERDICTS, Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import align, read_edges
@@ -218,6 +220,22 @@ def test_what_a_format_cannot_hold_is_refused(
 ) -> None:
     answer = CliRunner().invoke(app, ["export", str(two_graphs), *options])
     assert re.search(problem, str(answer.exception))
+
+
+def test_netcdf_that_cannot_be_written_leaves_the_file_as_it_was(
+    two_graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Tree:
+        def to_netcdf(self, path: str) -> None:
+            Path(path).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Posterior, "to_datatree", lambda _: Tree())
+    (tmp_path / "samples.nc").write_bytes(b"old")
+    answer = CliRunner().invoke(app, ["export", str(two_graphs), "--to", str(tmp_path / "samples.nc")])
+    assert isinstance(answer.exception, FileWriteError)
+    assert "No space left on device" in str(answer.exception)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("samples.nc", b"old")]
 
 
 def test_all_samples_go_out_as_netcdf(two_graphs: Path, tmp_path: Path) -> None:

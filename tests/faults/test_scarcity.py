@@ -73,7 +73,7 @@ def test_reading_takes_memory_for_the_file_and_not_for_the_largest_one(tmp_path:
     "words",
     [
         "SystemError('error return without exception set')",  # numba's compiled code
-        "RuntimeError(\"can't start new thread\")",
+        'RuntimeError("can\'t start new thread")',
         "RuntimeError('RESOURCE_EXHAUSTED: Out of memory')",
     ],
 )

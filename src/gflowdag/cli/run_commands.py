@@ -197,19 +197,23 @@ def export(
 
 
 def _write_netcdf(posterior: Posterior, to: Path) -> None:
-    import os
+    import shutil
+    import tempfile
 
     from gflowdag.errors import MissingExtraError
+    from gflowdag.runtime.files import atomic_write, write_error
 
     tree = posterior.to_datatree()
-    part = to.with_name(f".{to.name}.part")
-    try:
-        tree.to_netcdf(str(part))
-        os.replace(part, to)
-    except (ImportError, ValueError) as error:  # xarray says so where no engine can write groups
-        raise MissingExtraError(f"netCDF needs h5netcdf: pip install h5netcdf ({error})") from error
-    finally:
-        part.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:  # the library writes to a path, piece by piece
+        part = Path(folder) / "samples.nc"
+        try:
+            tree.to_netcdf(str(part))
+        except (ImportError, ValueError) as error:  # xarray says so where no engine can write groups
+            raise MissingExtraError(f"netCDF needs h5netcdf: pip install h5netcdf ({error})") from error
+        except OSError as error:
+            raise write_error(part, error) from error
+        with part.open("rb") as written, atomic_write(to, "wb") as stream:
+            shutil.copyfileobj(written, stream)
 
 
 def _format_of(to: Path | None) -> Format:
