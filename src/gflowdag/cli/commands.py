@@ -128,9 +128,11 @@ def load_knowledge(path: Path | None, max_parents: int | None = None) -> Knowled
 
 def load_recipe(path: Path | None) -> PaperRecipe | None:
     """What a recipe file says; None without one."""
-    from gflowdag.estimators import PaperRecipe
+    if path is None:
+        return None
+    from gflowdag.estimators import PaperRecipe  # here: it takes JAX, a second of every other fit
 
-    return None if path is None else PaperRecipe.from_toml(path)
+    return PaperRecipe.from_toml(path)
 
 
 def _column_names(given: Sequence[str] | None, frame: pd.DataFrame) -> list[str]:

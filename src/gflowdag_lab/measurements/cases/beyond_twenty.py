@@ -21,7 +21,7 @@ MOST_PARENTS = 5  # of them too
 @case
 def beyond_sparse(options: Options) -> Iterator[Row]:
     """Sparse linear-Gaussian tables: `sizes`, `rows`, `tables`, `seeds`, `prior`, `budget` seconds a fit."""
-    budget = float(options.extra.get("budget", 5 if options.quick else 300))
+    budget = float(options.extra.get("budget", 5 if options.quick else 900))
     prior = options.extra.get("prior", "fair")
     for d in _numbers(options, "sizes", "22" if options.quick else "30,50"):
         for num_rows in _numbers(options, "rows", "300"):
@@ -52,7 +52,7 @@ def beyond_alarm(options: Options) -> Iterator[Row]:
     published = pd.read_csv(_large(options) / "alarm_gibby_edges.csv", index_col=0)
     truth = published.loc[list(frame.columns), list(frame.columns)].to_numpy()
     knowledge = gd.Knowledge(max_parents=MOST_PARENTS)
-    budget = 5.0 if options.quick else 300.0
+    budget = 5.0 if options.quick else 900.0
     for row, found in _fits(options, frame, budget=budget, prior="fair", score=PLAIN, knowledge=knowledge):
         yield {**row, "from Gibby": _apart(found, truth)}
 
