@@ -147,3 +147,12 @@ def test_too_few_sweeps_to_be_judged_are_refused(method: str) -> None:
     frame = gd.simulate.linear_gaussian(40, 30, random_state=0).frame  # beyond the exact posterior
     with pytest.raises(GFlowDAGError, match="iterations must be 64 or more, got 63"):
         gd.fit(frame, method=method, iterations=63)
+
+
+def test_a_verdict_against_near_copies_names_them_and_the_remedy() -> None:
+    frame = continuous_frame()
+    frame["copy"] = frame["X2"] + 0.1 * frame["X2"].std() * np.random.default_rng(0).normal(size=len(frame))
+    stopped = gd.ParentSetMCMC(iterations=64, **NEVER).fit(frame[["X2", "copy", "X4"]]).posterior_.diagnosis
+    assert stopped.verdict == "not converged"
+    assert "The columns X2 and copy have correlation 0.99" in stopped.explanation
+    assert "drop=['copy']" in stopped.explanation

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gflowdag.data import Dataset
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import shown_traces
 from gflowdag.estimators.method import Method, mebibytes, power_law
@@ -21,10 +22,11 @@ from gflowdag.runtime.convergence import (
     MINIMAL_EFFECTIVE_SAMPLES,
 )
 from gflowdag.runtime.deadline import Deadline
-from gflowdag.runtime.place import typed
+from gflowdag.runtime.place import option, typed
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
+_COPIES = 0.95  # correlation from which on two columns are said to be nearly copies
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
 
 
@@ -106,13 +108,13 @@ class ParentSetMCMC(StructureLearner):
             log_scores=log_scores[kept],
             marginals=result.edge_probabilities,
             best_graph=graphs[np.argmax(log_scores)],
-            diagnosis=self._diagnostics(result),
+            diagnosis=self._diagnostics(result, score),
         )
 
     def _is_done(self, verdict: Verdict) -> bool:
         return verdict.trusted and verdict.error <= self.max_error
 
-    def _diagnostics(self, result: Result) -> Diagnostics:
+    def _diagnostics(self, result: Result, score: Score) -> Diagnostics:
         verdict = result.verdict
         proposed, accepted = result.state.reversals
         fewest = min(verdict.bulk_ess, verdict.tail_ess)
@@ -120,7 +122,7 @@ class ParentSetMCMC(StructureLearner):
         done = min(fewest / MINIMAL_EFFECTIVE_SAMPLES, 1 / excess**2)
         return Diagnostics(
             "trusted" if verdict.trusted else "not converged",
-            _explanation(verdict, self.num_chains),
+            _explanation(verdict, self.num_chains) + self._what_is_slow(verdict, score),
             r_hat=verdict.r_hat,
             ess=min(fewest / result.log_scores.size, 1.0),
             effective_samples=fewest,
@@ -133,6 +135,37 @@ class ParentSetMCMC(StructureLearner):
             score_traces=shown_traces(result.log_scores),
             extra={"num_chains": self.num_chains, "largest_error": verdict.error},
         )
+
+    def _what_is_slow(self, verdict: Verdict, score: Score) -> str:
+        """Where chains that are not trusted agree least, and the remedy if columns nearly copy each other."""
+        if verdict.trusted or verdict.slowest is None:
+            return ""
+        source, target = (score.names[node] for node in verdict.slowest)
+        where = f" The edge on which they agree least is {source} → {target}."
+        copies = _nearest_copies(self._data, verdict.slowest)
+        if copies is None:
+            return where
+        kept, dropped, correlation = copies
+        return (
+            f"{where} The columns {kept} and {dropped} have correlation {correlation:.3f}: they can take "
+            "each other's place in every graph, and chains change them over only rarely. If the question "
+            f"allows it, leave one of them out: {option('drop', [dropped])}."
+        )
+
+
+def _nearest_copies(data: Dataset, nodes: tuple[int, int]) -> tuple[str, str, float] | None:
+    """Of the pairs of columns with one of `nodes` in it the most correlated, if that much."""
+    continuous = [node for node, kind in enumerate(data.kinds) if kind == "continuous"]
+    here = [continuous.index(node) for node in nodes if node in continuous]
+    if not here:
+        return None
+    correlations = np.abs(np.atleast_2d(np.corrcoef(data.values[:, continuous].T)))
+    np.fill_diagonal(correlations, 0.0)
+    node, other = np.unravel_index(correlations[here].argmax(), correlations[here].shape)
+    correlation = float(correlations[here[node], other])
+    if correlation < _COPIES:
+        return None
+    return data.names[continuous[here[node]]], data.names[continuous[other]], correlation
 
 
 def _explanation(verdict: Verdict, num_chains: int) -> str:

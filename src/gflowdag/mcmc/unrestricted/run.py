@@ -84,6 +84,7 @@ class Verdict(NamedTuple):
     tail_ess: float  # of the score
     error: float  # the largest Monte Carlo error of an edge probability
     is_frozen: bool = False  # whether all chains keep one score: then each is one sample
+    slowest: tuple[int, int] | None = None  # source and target of the edge with the fewest effective samples
 
 
 class Result(NamedTuple):
@@ -140,6 +141,7 @@ def run(
             num_outsiders=num_outsiders,
             seed=seed,
             deadline=deadline.share(_SHARE_OF_STARTS),
+            report=lambda: progress(whole - deadline.seconds_left, whole) if deadline.is_set else None,
         )
         state = _first_state(pools, chains)
     else:
@@ -271,15 +273,18 @@ def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64
     traces = np.concatenate([edges[:, :, moving], log_scores[:, :, None]], axis=2, dtype=np.float64)
     effective = bulk_ess(traces)
     fewest = float(effective.min())
-    errors = spread / np.sqrt(max(fewest, 1.0))
+    errors, slowest = spread / np.sqrt(max(fewest, 1.0)), None
     if moving.any():
         errors[moving] = mean_error(edges[:, :, moving])
+        source, target = np.argwhere(moving)[np.argmin(effective[:-1])]
+        slowest = int(source), int(target)
     worst, tail = float(rank_r_hat(traces).max()), float(tail_ess(log_scores))
     largest = float(errors.max())
     is_enough = min(fewest, tail) >= MINIMAL_EFFECTIVE_SAMPLES and largest <= MAXIMAL_ERROR
     is_frozen = not varies(log_scores)
     trusted = worst <= MAXIMAL_R_HAT and is_enough and not is_frozen
-    return probabilities, errors, Verdict(bool(trusted), worst, fewest, tail, largest, bool(is_frozen))
+    verdict = Verdict(bool(trusted), worst, fewest, tail, largest, bool(is_frozen), slowest)
+    return probabilities, errors, verdict
 
 
 def _by_source(edges: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:

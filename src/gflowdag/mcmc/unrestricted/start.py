@@ -6,6 +6,8 @@ all DAGs as their law, only sooner where it is good.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,11 +35,18 @@ _CHILD = 0.5  # of a parent: an edge can only be reversed while its ends are can
 
 
 def start(
-    score: Score, *, num_chains: int, core_size: int, num_outsiders: int, seed: int, deadline: Deadline
+    score: Score,
+    *,
+    num_chains: int,
+    core_size: int,
+    num_outsiders: int,
+    seed: int,
+    deadline: Deadline,
+    report: Callable[[], None] = lambda: None,
 ) -> tuple[Pools, list[Chain]]:
     """Chains at the posterior from as many scattered graphs, and pools in which likely parents come first.
 
-    Cooling is cut short at the deadline.
+    Cooling is cut short at the deadline; `report` is called after each chain.
     """
     required, forbidden, _ = score.constraints
     ranking = _ranking_alone(score)
@@ -49,7 +58,7 @@ def start(
         pools = make_pools(ranking, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders)
         tables = local_tables(score, pools)
         chains = scattered_chains(score, number, int(part.generate_state(1)[0]))
-        edges = _learn(chains, pools, tables, cooling, learning, deadline)
+        edges = _learn(chains, pools, tables, cooling, learning, deadline, report)
         interest = edges + _CHILD * edges.T
         ranking = np.argsort(-interest, axis=0, kind="stable").T
         core_sizes = np.clip((interest > _LIKELY).sum(axis=0), core_size, core_size + _LARGER)
@@ -64,7 +73,13 @@ def _ranking_alone(score: Score) -> NDArray[np.int64]:
 
 
 def _learn(
-    chains: list[Chain], pools: Pools, tables: LocalTables, cooling: int, learning: int, deadline: Deadline
+    chains: list[Chain],
+    pools: Pools,
+    tables: LocalTables,
+    cooling: int,
+    learning: int,
+    deadline: Deadline,
+    report: Callable[[], None],
 ) -> NDArray[np.float64]:
     """Cool the chains, in place; the edge probabilities that they see, mostly from then on, [d, d]."""
     d = len(pools.required)
@@ -79,7 +94,7 @@ def _learn(
             done += 1
         seen[number] = settled.edges / done + _SHARE_OF_WARM * warm.edges / max(num_warm, 1)
 
-    map_threads(learn, range(len(chains)))
+    map_threads(learn, range(len(chains)), lambda *_, **__: report())
     return seen.mean(axis=0)
 
 
