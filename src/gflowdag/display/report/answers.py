@@ -24,7 +24,7 @@ _GRAPHS, _LARGE_GRAPHS = 200, 50  # that effects of other than linear networks a
 _LARGE = 60  # variables
 _MOST_PAIRS = 2000  # among which the strongest are looked for
 _DRAWS = 2000
-_MOST_TARGETS = 12
+_MOST_TARGETS, _LARGE_TARGETS = 12, 5
 _ROWS = (100, 20, 5)  # of an experiment: fewer where more tell all that the graphs can show
 _OUTCOMES = 60
 _BINS = 4  # of a continuous column, where the strength of a relation is guessed
@@ -85,7 +85,8 @@ def experiments(posterior: Posterior) -> Experiments | None:
     states = np.stack([p, p.T, 1 - p - p.T]).clip(1e-12, 1)
     doubt = -(states * np.log(states)).sum(axis=0).sum(axis=1)
     names = list(posterior.names)
-    targets: list[str] = [names[i] for i in np.argsort(-doubt, kind="stable")[:_MOST_TARGETS].tolist()]
+    number = _MOST_TARGETS if len(names) <= _LARGE else _LARGE_TARGETS
+    targets: list[str] = [names[i] for i in np.argsort(-doubt, kind="stable")[:number].tolist()]
     fewer = _fewer(posterior, None)
     for num_rows in _ROWS:
         observed = fewer.next_experiments(num_rows=num_rows, num_outcomes=_OUTCOMES, targets=[])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,13 @@ import numpy as np
 import gflowdag as gd
 from gflowdag.errors import DataError
 from gflowdag.graph import all_dags, compress, parent_masks
+from gflowdag.runtime import atomic_write, read_json
 from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row, case
 
 _D = 5
+_STORED = Path("docs/laboratory/next-experiment.json")
+_STYLES = (("#0b5cab", "-"), ("#8a8a8a", "--"), ("#b3661b", ":"))  # of the curves
 
 
 @case
@@ -72,6 +76,29 @@ def next_experiment(options: Options) -> Iterator[Row]:
                 "entropy": float(of_network[:, 1].mean()),
                 "entropy_error": float(error[1]),
             }
+
+
+@case
+def next_experiment_picture(options: Options) -> Iterator[Row]:
+    """The curves of `docs/laboratory/next-experiment.json` as a picture."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = [row for row in read_json(_STORED)["rows"] if "experiments" in row]
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    figure = Figure(figsize=(3.6 * len(kinds), 3), layout="constrained")
+    for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False)[0], kinds, strict=True):
+        for name, (colour, dashes) in zip(STRATEGIES, _STYLES, strict=True):
+            curve = [row for row in rows if (row["kind"], row["strategy"]) == (kind, name)]
+            stages = [row["experiments"] for row in curve]
+            ax.plot(stages, [row["log_loss"] for row in curve], dashes, color=colour, marker="o", label=name)
+        ax.set(title=kind, xlabel="experiments", xticks=stages, ylabel="log loss of the true graph, nats")
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    path = Path("docs/images/next-experiment.png")
+    with atomic_write(path, "wb") as stream:
+        FigureCanvasAgg(figure).print_png(stream)
+    yield {"picture": str(path), "curves": len(kinds) * len(STRATEGIES)}
 
 
 class _Graphs:
