@@ -313,6 +313,7 @@ def test_true_effects_are_anywhere_in_their_posterior() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("levels", [(0, 2, 0), (2, 0, 0), (0, 0, 2), (2, 0, 2)])
 def test_true_effects_are_anywhere_in_their_posterior_over_500_tables(levels: tuple[int, int, int]) -> None:
     effects = prior_effects(levels, 700, 2)

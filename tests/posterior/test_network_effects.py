@@ -149,6 +149,7 @@ def test_true_linear_effects_are_anywhere_in_their_posterior() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_true_linear_effects_are_anywhere_in_their_posterior_over_500_tables() -> None:
     assert_calibrated(_normal_wishart_effects(500))
 
@@ -291,6 +292,7 @@ def test_true_discrete_effects_are_anywhere_in_their_posterior() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_true_discrete_effects_are_anywhere_in_their_posterior_over_500_tables() -> None:
     effects = _dirichlet_effects(1400)
     assert len(effects) >= 500
