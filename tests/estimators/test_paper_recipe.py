@@ -39,6 +39,8 @@ def test_the_defaults_are_those_of_the_official_implementation():
         "huber_delta": 1.0, "target_period": 1000, "num_environments": 8, "prefill": 1000,
         "replay_capacity": 100_000, "exploration_iterations": None, "min_exploration": 0.1, "embedding": 128,
         "num_heads": 4, "head_size": 64, "hidden": 512, "shared_blocks": 3, "head_blocks": 2,
+        "sees_scores": False, "edges_per_graph": 1, "tempering_spread": None,
+        "tempering_rate": 0.01,
     }  # fmt: skip
     assert gd.PaperRecipe().to_dict() == official
     assert gd.DAGGFlowNet(preset="paper").training_preset(5).iterations == 100_000
@@ -57,7 +59,9 @@ def test_every_constant_reaches_the_training():
     assert before[1:] == [getattr(PaperLearner(edges), each.name) for each in fields(PaperLearner)][1:]
     for name, value in gd.PaperRecipe().to_dict().items():
         other = 0.5 if isinstance(value, float) else 7 if value is None else value + 1
-        assert reached(replace(gd.PaperRecipe(), **{name: other})) != before, name
+        tempers = {"tempering_spread": 1.0} if name == "tempering_rate" else {}
+        start = reached(replace(gd.PaperRecipe(), **tempers)) if tempers else before
+        assert reached(replace(gd.PaperRecipe(), **tempers, **{name: other})) != start, name
 
 
 def test_sizes_of_the_network_are_those_of_the_learner():
@@ -142,7 +146,8 @@ def test_the_preset_of_the_paper_brings_the_papers_prior_unless_the_user_names_o
 
 def test_the_command_line_takes_a_recipe_and_stores_its_content(tmp_path):
     path, csv, run = tmp_path / "recipe.toml", tmp_path / "table.csv", tmp_path / "run"
-    lines = [f"{name} = {value}\n" for name, value in SMALL.to_dict().items() if value is not None]
+    constants = SMALL.to_dict() | {"sees_scores": "false"}
+    lines = [f"{name} = {value}\n" for name, value in constants.items() if value is not None]
     path.write_text("".join(lines))
     table().to_csv(csv, index=False)
     arguments = ["fit", str(csv), "--method", "dag-gflownet", "--preset", "paper", "--iterations", "3"]

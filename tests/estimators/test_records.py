@@ -117,7 +117,11 @@ def test_no_default_is_outside_of_its_limits(name: str) -> None:
         ("order-mcmc", {"num_records": 3}, "num_records must be 4 or more, got 3"),
         ("order-mcmc", {"hottest": 0}, "hottest must be a number between 0 and 1, got 0"),
         ("order-gflownet", {"learning_rate": -1.0}, "learning_rate must be a positive number, got -1.0"),
-        ("dag-gflownet", {"preset": "slow"}, """preset must be "fast", "paper" or "chains", got 'slow'"""),
+        (
+            "dag-gflownet",
+            {"preset": "slow"},
+            """preset must be "fast", "paper", "retuned" or "chains", got 'slow'""",
+        ),
         ("exact", {"max_variables": "20"}, "max_variables must be 1 or more, got '20'"),
     ],
 )

@@ -133,7 +133,7 @@ def fit(
     iterations: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="fast, chains or paper (dag-gflownet).")] = None,
+    preset: Annotated[str | None, typer.Option(help="fast, chains, retuned or paper (dag-gflownet).")] = None,
     recipe: RecipeFile = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[

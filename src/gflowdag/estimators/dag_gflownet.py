@@ -21,7 +21,7 @@ from gflowdag.estimators.held_out import (
     unseen_share,
 )
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.paper_recipe import PaperRecipe
+from gflowdag.estimators.paper_recipe import RETUNED, PaperRecipe
 from gflowdag.estimators.parameters import keyword_parameters, one_of, positive, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.gflownet.balanced import balanced_dags
@@ -57,8 +57,10 @@ class Preset(NamedTuple):
 PRESETS = {
     "fast": Preset(2000, 128, Options(learning_rate=1e-3)),
     "paper": Preset(100_000, PaperRecipe().batch_size, PaperRecipe().options()),
+    "retuned": Preset(2000, RETUNED.batch_size, RETUNED.options()),
     "chains": Preset(10_000, 2048, Options(learning_rate=1e-3)),
 }
+_RECIPES = {"paper": PaperRecipe(), "retuned": RETUNED}
 _FEW = 6  # variables up to which `fast` has soon tempered its reward; cooling down is then what is left to do
 
 
@@ -80,16 +82,18 @@ class DAGGFlowNet(TrainedLearner):
 
     Args:
         preset: `"fast"` (default), `"paper"`, the network, the recipe and (unless `prior` names another) the
-            structure prior of the paper, or `"chains"`, maximum likelihood on the graphs of Markov chains
-            over orders, for more than a dozen variables.
+            structure prior of the paper, `"retuned"`, the same method with a smaller network and a recipe of
+            our own, or `"chains"`, maximum likelihood on the graphs of Markov chains over orders, for more
+            than a dozen variables.
         recipe: constants of the preset `paper`, by default those of the official implementation. What is
             also set here (`batch_size`, `learning_rate`) is taken from here.
         iterations: training steps; by default those of the preset.
         budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
             two ends it.
         objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
-            one of `paper`).
-        batch_size: trajectories (`fast`), transitions (`paper`) or states (`chains`) in a training step.
+            one of `paper` and `retuned`).
+        batch_size: trajectories (`fast`), transitions (`paper`, `retuned`) or states (`chains`) in a training
+            step.
         learning_rate: of Adam; by default that of the preset.
         chain_steps: steps of the Markov chains that the preset `chains` learns from, a third of them burn-in.
         num_chains: chains side by side.
@@ -202,8 +206,8 @@ class DAGGFlowNet(TrainedLearner):
         settings = [self.preset, self.objective, self.batch_size, self.learning_rate]
         if self.preset == "chains":
             settings += [self.chain_steps, self.num_chains]
-        elif self.preset == "paper":
-            settings += [PAPERS_NETWORK, self.recipe or PaperRecipe()]
+        elif self.preset in _RECIPES:
+            settings += [PAPERS_NETWORK, self._recipe()]
         else:
             settings += [self.num_training_graphs]
         return settings
@@ -235,11 +239,12 @@ class DAGGFlowNet(TrainedLearner):
         d = score.num_variables
         if self.preset == "chains":
             return self._cloning_learner(score, preset, seed, progress)
-        if self.preset == "paper":
+        if self.preset in _RECIPES:
             if self.objective not in (None, "detailed"):
-                raise GFlowDAGError("the preset 'paper' is trained by detailed balance: leave objective out")
-            recipe = self.recipe or PaperRecipe()
-            return recipe.learner(edge_space(score), batch_size=preset.batch_size)
+                raise GFlowDAGError(
+                    f"the preset {self.preset!r} is trained by detailed balance: leave objective out"
+                )
+            return self._recipe().learner(edge_space(score), batch_size=preset.batch_size)
         objective = self.objective or "trajectory"
         check_memory(d, preset.batch_size, limit=MAX_MEMORY * count_devices(self.devices))
         return EdgeLearner(
@@ -249,6 +254,10 @@ class DAGGFlowNet(TrainedLearner):
             objective=objective,
             width=default_width(d),
         )
+
+    def _recipe(self) -> PaperRecipe:
+        """The constants of the presets that follow the paper."""
+        return self.recipe or _RECIPES[self.preset]
 
     def _training_graphs(self, score: Score, seed: int, progress: Progress) -> Array | None:
         """Graphs of chains for `fast` to learn from as well, bool [m, d, d]."""

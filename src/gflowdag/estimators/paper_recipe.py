@@ -11,6 +11,7 @@ from typing import Any, Self
 from gflowdag.data.toml import read_toml
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.parameters import check_parameters, fraction, positive, whole
+from gflowdag.gflownet.learners.edges import Tempering
 from gflowdag.gflownet.learners.paper import PaperLearner
 from gflowdag.gflownet.policies.linear_transformer import Sizes
 from gflowdag.gflownet.spaces.edges import EdgeSpace
@@ -44,6 +45,13 @@ class PaperRecipe:
         hidden: width of the perceptron in each block.
         shared_blocks: blocks of the trunk.
         head_blocks: blocks that lead to stopping, and as many to the edges.
+        sees_scores: whether the network sees the change of the score by every edge, and begins as if pairs
+            of variables did not interact; by default it sees the graph alone.
+        edges_per_graph: edges of each graph in a batch whose imbalance is trained on: that of its transition,
+            and further ones.
+        tempering_spread: the reward is tempered, and rises to the posterior while the imbalances of a batch
+            spread less than so many nats; by default it is the posterior from the start.
+        tempering_rate: relative change of the tempered reward's exponent in an iteration.
     """
 
     batch_size: int = whole(32)
@@ -64,6 +72,10 @@ class PaperRecipe:
     hidden: int = whole(512)
     shared_blocks: int = whole(3, least=0)
     head_blocks: int = whole(2, least=0)
+    sees_scores: bool = False
+    edges_per_graph: int = whole(1)
+    tempering_spread: float | None = positive(None)
+    tempering_rate: float = fraction(0.01)
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -123,6 +135,9 @@ class PaperRecipe:
             exploration_iterations=self.exploration_iterations,
             min_exploration=self.min_exploration,
             huber_delta=self.huber_delta,
+            sees_scores=self.sees_scores,
+            edges_per_graph=self.edges_per_graph,
+            tempering=self._tempering(),
             sizes=Sizes(
                 embedding=self.embedding,
                 heads=self.num_heads,
@@ -132,3 +147,29 @@ class PaperRecipe:
                 head_blocks=self.head_blocks,
             ),
         )
+
+    def _tempering(self) -> Tempering | None:
+        if self.tempering_spread is None:
+            return None
+        return Tempering(spread=self.tempering_spread, rate=self.tempering_rate)
+
+
+RETUNED = PaperRecipe(
+    batch_size=64,
+    learning_rate=2e-3,
+    warmup=50,
+    cooldown=0.5,
+    max_gradient_norm=10.0,
+    target_period=20,
+    num_environments=16,
+    prefill=100,
+    replay_capacity=20_000,
+    embedding=16,
+    head_size=8,
+    hidden=64,
+    shared_blocks=1,
+    head_blocks=1,
+    sees_scores=True,
+    tempering_spread=1.0,
+)
+"""The paper's method with a smaller network that sees the scores, a tempered reward and shorter training."""

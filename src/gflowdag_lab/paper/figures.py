@@ -24,6 +24,7 @@ COLOURS = {
     "dibs": "#67bf5c",
     "bcd-nets": "#98df8a",
     "dag-gflownet-paper": "#ed665d",
+    "dag-gflownet-retuned": "#d6604d",
     "dag-gflownet": "#b2182b",
     "dag-gflownet-chains": "#e7969c",
     "order-gflownet": "#7b3294",

@@ -71,13 +71,13 @@ def bootstrap_intervals(posterior: Posterior, truth: pd.DataFrame | np.ndarray) 
 def fidelity(posterior: Posterior, reference: Posterior) -> dict[str, float]:
     """Distance to a reference posterior: correlations and largest errors of edge and path probabilities."""
     edges, paths = posterior.edge_probabilities(), posterior.path_probabilities()
+    unweighted = posterior.edge_probabilities(weighted=False)
     row = {
         "edge_r": metrics.feature_correlation(edges, reference.edge_probabilities()),
         "edge_max_error": metrics.max_error(edges, reference.edge_probabilities()),
         "edge_mean_error": mean_error(edges, reference.edge_probabilities()),
-        "unweighted_edge_r": metrics.feature_correlation(
-            posterior.edge_probabilities(weighted=False), reference.edge_probabilities()
-        ),
+        "unweighted_edge_r": metrics.feature_correlation(unweighted, reference.edge_probabilities()),
+        "unweighted_edge_max_error": metrics.max_error(unweighted, reference.edge_probabilities()),
         "path_r": metrics.feature_correlation(paths, reference.path_probabilities()),
         "path_max_error": metrics.max_error(paths, reference.path_probabilities()),
     }

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from gflowdag import plot
-from gflowdag.posterior import Posterior
 from gflowdag_lab.paper import figures, paper_numbers
 from gflowdag_lab.paper.experiment import Experiment, Tables
 from gflowdag_lab.paper.judge import sampled
-from gflowdag_lab.paper.methods import OF_THE_PAPER, OURS
+from gflowdag_lab.paper.methods import FOR_A_DOZEN
+from gflowdag_lab.paper.policies import FEATURES as PROBABILITIES
+from gflowdag_lab.paper.policies import kept_policy
 from gflowdag_lab.paper.problems import Spec
-from gflowdag_lab.paper.results import Results
+from gflowdag_lab.paper.results import Results, study_folder
 from gflowdag_lab.paper.tables import (
     Frame,
     as_runs,
@@ -23,18 +24,15 @@ from gflowdag_lab.paper.tables import (
     drawn_label,
     label,
     markdown,
+    shown,
     size_of,
     was_cut_short,
 )
 
 STUDY = "small-graphs"
 FEATURES = {"edge": "edges", "path": "paths", "markov blanket": "Markov blankets"}
-_PROBABILITIES = {
-    "edge": Posterior.edge_probabilities,
-    "path": Posterior.path_probabilities,
-    "markov blanket": Posterior.markov_blanket_probabilities,
-}
-_DRAWN = ("dag-gflownet-paper", "dag-gflownet", "order-gflownet")
+_SOURCES = {"unweighted": "the samples alone", "estimate": "weighted", "policy": "policy's own"}
+_DRAWN = ("dag-gflownet-paper", "dag-gflownet-retuned", "dag-gflownet", "order-gflownet")
 
 
 def problems(quick: bool, num_datasets: int | None) -> list[Spec]:
@@ -48,7 +46,11 @@ def problems(quick: bool, num_datasets: int | None) -> list[Spec]:
 
 
 def tables(results: Results) -> Tables:
-    """`small-graphs-points`: every probability; `small-graphs`: correlation over all networks."""
+    """`small-graphs-points`: every probability; `small-graphs`: correlation over all networks.
+
+    Each probability stands there as estimated from the weighted samples, from the samples alone where they
+    have weights, and from the policy itself where it was kept.
+    """
     fits = results.successes(STUDY)
     if fits.empty:
         return {}
@@ -57,6 +59,9 @@ def tables(results: Results) -> Tables:
     for row in fits.to_dict(orient="records"):
         exact = results.all_graphs(row)
         estimate = sampled(results.posterior(STUDY, row))
+        folder = study_folder(results.out, STUDY, quick=row["size"] == "quick")
+        policy = kept_policy(folder, row["problem"], row["method"])
+        weighted = np.ptp(estimate.log_weights) > 0
         points += [
             pd.DataFrame(
                 {
@@ -66,9 +71,13 @@ def tables(results: Results) -> Tables:
                     "feature": feature,
                     "exact": probabilities(exact).to_numpy()[between],
                     "estimate": probabilities(estimate).to_numpy()[between],
+                    "unweighted": probabilities(estimate, weighted=False).to_numpy()[between]
+                    if weighted
+                    else np.nan,
+                    "policy": np.nan if policy is None else policy[feature][between],
                 }
             )
-            for feature, probabilities in _PROBABILITIES.items()
+            for feature, probabilities in PROBABILITIES.items()
         ]
     table = pd.concat(points, ignore_index=True)
     return {"small-graphs-points": table, "small-graphs": _correlations(table, fits)}
@@ -83,6 +92,11 @@ def _correlations(points: Frame, fits: Frame) -> Frame:
             part = group[group["feature"] == feature]
             row[f"{feature}_r"] = np.corrcoef(part["exact"], part["estimate"])[0, 1]
             row[f"{feature}_max_error"] = (part["exact"] - part["estimate"]).abs().max()
+            for source in ("unweighted", "policy"):
+                known = part.dropna(subset=[source])
+                if len(known) == len(part):
+                    row[f"{feature}_{source}_r"] = np.corrcoef(known["exact"], known[source])[0, 1]
+                    row[f"{feature}_{source}_max_error"] = (known["exact"] - known[source]).abs().max()
         if "ess" in mine:
             row["ess"] = mine["ess"].median()
         if "cyclic_fraction" in mine:
@@ -135,7 +149,29 @@ def section(tables: Tables) -> str:
         "Features of the 1,000 samples of each method (importance-weighted where the method has weights) "
         "against the sum over all 29,281 DAGs. The row *Exact posterior* is 1,000 independent exact "
         "draws: its distance from 1 is sampling noise, and no method can be told apart from exact beyond "
-        "it.\n\n" + by_training(rows, digits) + _by_network(tables)
+        "it.\n\n" + by_training(rows, digits) + _side_by_side(tables["small-graphs"]) + _by_network(tables)
+    )
+
+
+def _side_by_side(table: Frame) -> str:
+    """The samples alone, which is what the paper counts, beside the weighted ones and the policy itself."""
+    rows = []
+    for row in table.to_dict(orient="records"):
+        if pd.isna(row.get("edge_unweighted_r")):
+            continue
+        cells = {"method": label(row["method"]), "data": row["scaling"]}
+        for source, words in _SOURCES.items():
+            middle = "" if source == "estimate" else f"_{source}"
+            numbers = [row.get(f"{feature}{middle}_r") for feature in FEATURES]
+            cells[f"r, {words}"] = " / ".join(shown(number, 4) for number in numbers)
+            cells[f"largest error of an edge, {words}"] = row.get(f"edge{middle}_max_error")
+        rows.append(cells)
+    if not rows:
+        return ""
+    return (
+        "\n\nWith and without weights (r of edges / paths / Markov blankets). The paper counts the samples "
+        "alone; the policy's own probabilities are summed over all DAGs, without the noise of sampling.\n\n"
+        + markdown(rows)
     )
 
 
@@ -167,7 +203,7 @@ EXPERIMENT = Experiment(
     title="Figure 3: five variables, against the exact posterior",
     study=STUDY,
     problems=problems,
-    methods=("exact", *OF_THE_PAPER, *OURS),
+    methods=FOR_A_DOZEN,
     reference="exact",
     tables=tables,
     keys={"small-graphs-points": ("method", "scaling"), STUDY: ("method", "scaling")},

@@ -24,6 +24,7 @@ from gflowdag.runtime import Progress, double_precision, silent
 from gflowdag_lab.model import score_name
 from gflowdag_lab.paper.fits import keep
 from gflowdag_lab.paper.methods import make_estimator
+from gflowdag_lab.paper.policies import keep_policy
 from gflowdag_lab.paper.problems import Spec, load
 from gflowdag_lab.paper.study import Task, store_row, stored_row
 
@@ -108,7 +109,9 @@ def _fit_stack(fits: Sequence[PlannedFit], progress: Progress) -> None:
         posterior = trained.posterior(index)
         seconds = share + time.perf_counter() - started
         drawn.append(posterior.with_diagnostics(seconds=seconds))
-    for (task, study), table, posterior in zip(fits, tables, drawn, strict=True):
+    for index, ((task, study), table, posterior) in enumerate(zip(fits, tables, drawn, strict=True)):
+        problem, method = Spec(**task.arguments["problem"]).name, task.arguments["method"]
+        keep_policy(study, problem, method, trained.spaces[index], trained.policy(index), table.names)
         row = keep(posterior, study, data=table, **task.arguments)
         row |= {"fit_seed": trained.seed, "stack": len(fits)}
         store_row(task, study, row, posterior.diagnostics()["seconds"])
