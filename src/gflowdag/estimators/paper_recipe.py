@@ -155,12 +155,12 @@ class PaperRecipe:
 
 
 RETUNED = PaperRecipe(
-    batch_size=64,
-    learning_rate=2e-3,
+    batch_size=24,
+    learning_rate=4e-3,
     warmup=50,
-    cooldown=0.5,
+    cooldown=0.9,
     max_gradient_norm=10.0,
-    target_period=20,
+    target_period=10,
     num_environments=16,
     prefill=100,
     replay_capacity=20_000,
@@ -170,6 +170,8 @@ RETUNED = PaperRecipe(
     shared_blocks=1,
     head_blocks=1,
     sees_scores=True,
-    tempering_spread=1.0,
+    edges_per_graph=5,
+    tempering_spread=4.0,
+    tempering_rate=0.03,
 )
 """The paper's method with a smaller network that sees the scores, a tempered reward and shorter training."""

@@ -119,7 +119,7 @@ METHODS: dict[str, Method] = {
         "DAG-GFlowNet (retuned)",
         "dag-gflownet",
         quick={"preset": "retuned", "budget": 5.0, **_FEW_GRAPHS},
-        full={"preset": "retuned", "num_held_out_graphs": 0},
+        full={"preset": "retuned", "num_weighted": 1000, "sampling_batch": 500, "num_held_out_graphs": 0},
     ),
     "dag-gflownet": Method(
         "DAG-GFlowNet (fast)",
