@@ -229,3 +229,17 @@ def test_uneven_members_count_against_the_papers_recipe_when_it_is_trained(
     left_out = "for the paper's recipe" in expected
     said = f"ESS of {ess:.3f} and p = {papers_chance:.2g}"
     assert (said in claim["explanation"]) == left_out
+
+
+def test_sparse_methods_win_only_if_they_have_the_least_distance_and_the_fewest_edges():
+    sparse, others = ["bcd-nets", "bootstrap-pc"], ["mc3", "gadget", "bootstrap-ges", "dibs"]
+
+    def judged(distance: float) -> str:
+        rows = [{"method": name, "e_shd": distance, "e_edges": 10.0} for name in sparse]
+        rows += [{"method": name, "e_shd": 50.0, "e_edges": 100.0} for name in others]
+        table = pd.DataFrame(rows).assign(seed=0, problem="s0", scaling="raw", size="full")
+        claims = claims_table({"lingauss50": table})
+        return next(row["verdict"] for row in claims if "sparse BCD Nets" in row["claim"])
+
+    assert judged(20.0) == "holds"
+    assert judged(60.0) == "does not hold"
