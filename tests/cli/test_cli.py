@@ -119,7 +119,7 @@ def test_simulated_tables_come_with_their_truth(table: Path) -> None:
     ("content", "message"),
     [
         ("a,b\n1.5,2\n1.5,3\n1.5,5\n", "'a'"),
-        ("a,b\n1.5,\n2.5,3\n1.0,4\n", "Missing values (NaN) in 'b'"),
+        ("a,b\n1.5,\n2.5,\n1.0,\n", "'b' has 0 values in 3 rows"),
         ("", "empty"),
     ],
 )

@@ -38,7 +38,7 @@ def _holed() -> pd.DataFrame:
     [
         (
             _holed(),
-            {},
+            {"missing": "error"},
             r"Missing values \(NaN\) in 'beta': 2 \(first in row 5\).*missing='drop' keeps 48 of 50",
         ),
         (_with(flat=3.0), {}, r"Constant: 'flat'.*drop"),
@@ -95,7 +95,7 @@ def _holed() -> pd.DataFrame:
             {"discretize": "quantile"},
             r"'rare' cannot be cut into 3 bins",
         ),
-        (GOOD, {"missing": "impute"}, r"missing must be one of"),
+        (GOOD, {"missing": "fill"}, r"missing must be one of"),
         (GOOD, {"interventions": "target"}, r"interventions names no column. There is no variable 'target'"),
         (GOOD, {"interventions": ["beta"] * 49}, r"49 entries for 50 rows"),
         (GOOD, {"interventions": ["bet"] * 50}, r"no variable 'bet'; did you mean 'beta'"),
@@ -379,7 +379,7 @@ def test_the_usual_markers_are_missing_values_in_every_column(tmp_path, marker):
     assert frame["p"].isna().tolist() == [False, True, False]
     assert frame["number"].isna().tolist() == [False, False, True]
     with pytest.raises(DataError, match=r"'p': 1 \(first in row 2\), 'number': 1 \(first in row 3\)"):
-        Dataset.from_csv(path)
+        Dataset.from_csv(path, missing="error")
 
 
 @pytest.mark.parametrize("marker", ["?", "-", "None"])

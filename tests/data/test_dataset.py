@@ -125,7 +125,7 @@ def test_masked_cells_of_an_array_are_missing_values(dtype):
     masked = np.ma.array(cells, mask=np.zeros((60, 2), bool))
     masked[7, 1] = np.ma.masked
     with pytest.raises(DataError, match=r"'X2': 1 \(first in row 8\)"):
-        Dataset.as_dataset(masked)
+        Dataset.as_dataset(masked, missing="error")
     dropped = Dataset.from_array(masked, missing="drop", kinds="discrete")
     rest = Dataset.from_array(np.delete(cells, 7, axis=0), kinds="discrete")
     np.testing.assert_array_equal(dropped.values, rest.values)

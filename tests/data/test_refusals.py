@@ -25,7 +25,7 @@ CLINIC = NUMBERS.assign(
 
 
 def test_every_problem_is_found_at_once():
-    found = table_problems(CLINIC)
+    found = table_problems(CLINIC, missing="error")
     beginnings = [
         "Missing values",
         "Column 'patient'",
@@ -41,7 +41,7 @@ def test_every_problem_is_found_at_once():
 
 def test_the_remedy_that_is_named_leaves_a_table():
     with pytest.raises(DataError, match=r"add: drop=\['patient', 'visit', 'centre'\], missing='drop'"):
-        checked_dataset(CLINIC)
+        checked_dataset(CLINIC, missing="error")
     rest = CLINIC.drop(columns=["patient", "visit", "centre"])
     assert table_problems(rest, missing="drop").messages == ()
 
@@ -101,7 +101,7 @@ def test_a_problem_of_the_whole_table_is_told_once_and_blames_no_column(frame, o
 
 
 def test_an_empty_column_is_blamed_by_name():
-    found = table_problems(NUMBERS.assign(empty=np.nan, single=[1.0] + [np.nan] * 39))
+    found = table_problems(NUMBERS.assign(empty=np.nan, single=[1.0] + [np.nan] * 39), missing="error")
     assert found.unusable == ("empty", "single")
     assert [message.split(".")[0] for message in found.messages[1:]] == [
         "Column 'empty' has 0 values in 40 rows",

@@ -206,7 +206,7 @@ def test_fit_takes_the_remedies_that_its_messages_name(frame) -> None:
     with_gap = frame.copy()
     with_gap.iloc[0, 0] = np.nan
     with pytest.raises(GFlowDAGError, match="missing='drop'"):
-        gd.fit(with_gap)
+        gd.fit(with_gap, missing="error")
     assert gd.fit(with_gap, missing="drop").log_evidence == gd.fit(frame.iloc[1:]).log_evidence
     levels = gd.fit(frame, discretize="quantile", bins=2)
     assert (

@@ -114,7 +114,10 @@ Standardize = Annotated[bool, typer.Option(help="Scale continuous columns to mea
 Discretize = Annotated[
     str | None, typer.Option(help="quantile or interval: make continuous columns discrete.")
 ]
-Missing = Annotated[str, typer.Option(help="error or drop: what to do with rows that have missing values.")]
+Missing = Annotated[
+    str,
+    typer.Option(help="impute, drop or error: fill missing values in, leave out rows with any, or refuse."),
+]
 MissingValues = Annotated[
     list[str] | None,
     typer.Option(

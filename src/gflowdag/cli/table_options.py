@@ -36,7 +36,7 @@ def table_options(
     transform: Transforms = None,
     standardize: Standardize = True,
     discretize: Discretize = None,
-    missing: Missing = "error",
+    missing: Missing = "impute",
     missing_values: MissingValues = None,
     sheet: Sheet = None,
     max_levels: MaxLevels = 30,

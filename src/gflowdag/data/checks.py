@@ -19,15 +19,16 @@ LARGEST = 1e60  # in absolute value: scores take squares of sums of squares
 
 
 def constant_columns(values: np.ndarray, names: Sequence[str]) -> list[str]:
-    """Columns with one value only, up to rounding; `values` is float64 [n, d]."""
-    constant = np.ptp(values, axis=0) <= 1e-14 * np.abs(values).max(axis=0)
+    """Columns with one value only, up to rounding; `values` is float64 [n, d], gaps are NaN."""
+    span = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+    constant = span <= 1e-14 * np.nanmax(np.abs(values), axis=0)
     return [names[column] for column in np.flatnonzero(constant).tolist()]
 
 
 def check_range(values: np.ndarray, names: Sequence[str]) -> None:
     """Refuse continuous columns whose squares, or squares of squares, no float64 can hold; [n, d]."""
-    largest = np.abs(values).max(axis=0)
-    bad = (largest > LARGEST) | (np.ptp(values, axis=0) < 1 / LARGEST)
+    largest = np.nanmax(np.abs(values), axis=0)
+    bad = (largest > LARGEST) | (np.nanmax(values, axis=0) - np.nanmin(values, axis=0) < 1 / LARGEST)
     if bad.any():
         name, size = names[int(bad.argmax())], largest[bad.argmax()]
         raise DataError(
@@ -72,6 +73,8 @@ def check_collinear(values: np.ndarray, names: Sequence[str]) -> None:
     With no more rows than variables every column is such a function; then only pairs are checked.
     """
     num_rows, num_variables = values.shape
+    if num_rows == 0:
+        return
     deviations = values - values.mean(axis=0)
     deviations /= np.linalg.norm(deviations, axis=0)
     if num_rows > 3:  # two or three points can lie on a line by chance

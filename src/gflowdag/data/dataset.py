@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from gflowdag.data.columns import Column, Kind
 from gflowdag.data.formats import read_table
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.knowledge import Knowledge
-from gflowdag.data.read_options import ReadKeywords, ReadOptions, read_options
+from gflowdag.data.read_options import Missing, ReadKeywords, ReadOptions, read_options
 from gflowdag.data.reading import read_csv
 from gflowdag.data.spellings import doubts, on_doubts
 from gflowdag.errors import DataError, KnowledgeError
@@ -32,7 +32,7 @@ class Dataset:
     """A validated table. Make one with `from_frame`, `from_array`, `from_csv` or `from_environments`."""
 
     columns: tuple[Column, ...]
-    values: np.ndarray  # float64 [n, d], read-only; discrete columns hold codes 0 … r−1
+    values: np.ndarray  # float64 [n, d], read-only; discrete columns hold codes 0 … r−1, gaps are NaN
     intervened: np.ndarray | None = None  # bool [n, d], read-only: what was set from outside; None: nothing
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()  # sentences for the user
@@ -90,30 +90,30 @@ class Dataset:
             Column(name, kind, log=transforms.get(name) == "log", levels=levels.get(name))
             for name, kind in kinds.items()
         ]
-        encoded = _encoded(columns, frame)
+        encoded = encoded_columns(columns, frame)
         table.check_not_constant(constant_columns(encoded, names), whole)
         continuous = [index for index, column in enumerate(columns) if column.kind == "continuous"]
         if continuous:
             check_range(encoded[:, continuous], [names[index] for index in continuous])
         columns = [
-            column.ranked(frame[column.name]) if transforms.get(column.name) == "rank" else column
+            column.ranked(observed(frame[column.name])) if transforms.get(column.name) == "rank" else column
             for column in columns
         ]
         if options.discretize is not None:
             columns = [
-                column.binned(frame[column.name], options.discretize, options.bins)
+                column.binned(observed(frame[column.name]), options.discretize, options.bins)
                 if column.kind == "continuous"
                 else column
                 for column in columns
             ]
         if options.standardize:
             columns = [
-                column.standardized(frame[column.name]) if column.kind == "continuous" else column
+                column.standardized(observed(frame[column.name])) if column.kind == "continuous" else column
                 for column in columns
             ]
-        values = _encoded(columns, frame)
+        values = encoded_columns(columns, frame)
         if continuous := [index for index, column in enumerate(columns) if column.kind == "continuous"]:
-            check_collinear(values[:, continuous], [names[index] for index in continuous])
+            check_collinear(_complete(values[:, continuous]), [names[index] for index in continuous])
         discrete = [index for index, column in enumerate(columns) if column.kind == "discrete"]
 
         copies = discrete_copies(values[:, discrete], [names[index] for index in discrete])
@@ -217,7 +217,7 @@ class Dataset:
         self,
         frame: pd.DataFrame,
         *,
-        missing: Literal["error", "drop"] = "error",
+        missing: Missing = "error",
         interventions: Any = None,
         intervention_base: int | None = None,
     ) -> Dataset:
@@ -239,7 +239,7 @@ class Dataset:
             intervened = intervened[:, frame.columns.get_indexer(list(self.names))]
         frame, intervened, dropped = table.complete_rows(frame, intervened, missing)
         table.check_new_rows(len(frame))
-        values = _encoded(self.columns, frame)
+        values = encoded_columns(self.columns, frame)
         return replace(self, values=values, intervened=intervened, notes=(*self.notes, *dropped))
 
     def concatenate(self, other: Dataset) -> Dataset:
@@ -303,6 +303,17 @@ class Dataset:
         """Whether there are continuous and discrete variables."""
         return not (self.is_continuous or self.is_discrete)
 
+    @cached_property
+    def missing(self) -> np.ndarray | None:
+        """Which cells are missing, bool [n, d]; None where none is."""
+        absent = np.isnan(self.values)
+        return absent if absent.any() else None
+
+    @property
+    def is_complete(self) -> np.ndarray:
+        """Which rows have no missing cell, bool [n]."""
+        return np.ones(self.num_rows, bool) if self.missing is None else ~self.missing.any(axis=1)
+
     @property
     def standardized(self) -> bool:
         """Whether the continuous columns were scaled to mean 0 and standard deviation 1."""
@@ -324,7 +335,8 @@ class Dataset:
         columns = {}
         for column, numbers in zip(self.columns, self.values.T, strict=True):
             if column.levels is not None:
-                numbers = pd.Categorical.from_codes(numbers.astype(np.int64), categories=list(column.levels))
+                codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
+                numbers = pd.Categorical.from_codes(codes, categories=list(column.levels))
             columns[column.name] = numbers
         return pd.DataFrame(columns)
 
@@ -356,5 +368,23 @@ def _array_frame(array: Any, names: Sequence[str] | None) -> pd.DataFrame:
     return pd.DataFrame(array).set_axis(list(names), axis=1)
 
 
-def _encoded(columns: Sequence[Column], frame: Any) -> np.ndarray:
-    return np.column_stack([column.encode(frame[column.name]) for column in columns])
+def encoded_columns(columns: Sequence[Column], frame: Any) -> np.ndarray:
+    """The numbers of a table, float64 [n, d]; NaN where a cell is missing."""
+    values = np.full((len(frame), len(columns)), np.nan)
+    for place, column in enumerate(columns):
+        cells = frame[column.name]
+        present = cells.notna().to_numpy()
+        values[present, place] = column.encode(cells if present.all() else observed(cells))
+    return values
+
+
+def observed(cells: Any) -> Any:
+    """The cells of a column that are there; the column itself if all are."""
+    return cells.dropna().infer_objects() if cells.isna().any() else cells
+
+
+def _complete(values: np.ndarray) -> np.ndarray:
+    """The rows without gaps, where they are enough to look for relations between columns; otherwise none."""
+    complete = values[~np.isnan(values).any(axis=1)]
+    few = len(complete) < len(values) and len(complete) <= 2 * values.shape[1] + 3
+    return complete[:0] if few else complete

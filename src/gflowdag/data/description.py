@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from gflowdag.data import table
 from gflowdag.data.columns import Column
-from gflowdag.data.dataset import Dataset, as_frame
+from gflowdag.data.dataset import Dataset, as_frame, encoded_columns
 from gflowdag.data.interventions import intervention_mask
 from gflowdag.data.read_options import ReadOptions
 from gflowdag.errors import DataError
@@ -85,8 +83,7 @@ class TableDescription:
         if intervened is not None:
             intervened = intervened[:, frame.columns.get_indexer(self.names)]
         frame, intervened, _ = table.complete_rows(frame, intervened, options.missing)
-        values = np.column_stack([column.encode(frame[column.name]) for column in self.columns])
-        return Dataset(self.columns, values, intervened)
+        return Dataset(self.columns, encoded_columns(self.columns, frame), intervened)
 
     def _reordered(self, data: Dataset, interventions: Any) -> Dataset:
         self._check_names(data.names)

@@ -20,7 +20,7 @@ def on_levels(columns: Sequence[Column], values: np.ndarray) -> list[str]:
     notes = []
     for column, codes in zip(columns, values.T, strict=True):
         if column.kind == "discrete" and column.levels is not None:
-            left = set(codes.astype(np.int64).tolist())
+            left = set(codes[~np.isnan(codes)].astype(np.int64).tolist())
             if empty := [level for code, level in enumerate(column.levels) if code not in left]:
                 notes.append(f"No row has the level {shown(map(repr, empty))} of {column.name!r}.")
     return notes

@@ -14,8 +14,9 @@ from gflowdag.runtime.keywords import check_keywords, named_parameters
 from gflowdag.runtime.place import option, typed
 
 Transform = Literal["log", "rank"]
+Missing = Literal["impute", "drop", "error"]
 LISTS = ("continuous", "discrete", "drop")  # options that are lists of columns
-_CHOICES = {"discretize": (None, "quantile", "interval"), "missing": ("error", "drop")}
+_CHOICES = {"discretize": (None, "quantile", "interval"), "missing": ("impute", "drop", "error")}
 
 
 class ColumnKeywords(TypedDict, total=False):
@@ -29,7 +30,7 @@ class ColumnKeywords(TypedDict, total=False):
     discretize: Literal["quantile", "interval"] | None
     bins: int
     max_levels: int
-    missing: Literal["error", "drop"]
+    missing: Missing
     missing_values: Sequence[str | float]
     intervention_base: int | None
 
@@ -60,7 +61,8 @@ class ReadOptions:
         discretize: cut continuous columns into `bins` bins of equal counts or of equal widths.
         bins: number of bins for `discretize`.
         max_levels: the most levels that a discrete column may have.
-        missing: `"error"` refuses missing values, `"drop"` leaves out the rows that have any.
+        missing: what becomes of missing values. `"impute"` keeps them as gaps, which a fit fills in by draws
+            from their posterior; `"drop"` leaves out the rows that have any; `"error"` refuses them.
         missing_values: what stands for a missing value, beside the usual spellings: `"-9999"` in every
             column, `"age=999"` in one.
         sheet: of a workbook, for files that are one.
@@ -79,7 +81,7 @@ class ReadOptions:
     discretize: Literal["quantile", "interval"] | None = None
     bins: int = 3
     max_levels: int = MAX_LEVELS
-    missing: Literal["error", "drop"] = "error"
+    missing: Missing = "impute"
     missing_values: Sequence[str | float] = ()
     sheet: str | None = None
     interventions: Any = None

@@ -105,7 +105,7 @@ def mended(
         missing_values=(*options.missing_values, *found.missing),
         discrete=(*options.discrete, *found.discrete),
     )
-    if found.has_gaps or found.missing:
+    if options.missing == "error" and (found.has_gaps or found.missing):
         options = replace(options, missing="drop")
         out += [name for name in found.half_empty if name not in out]
     for _ in range(frame.shape[1] + 1):
@@ -138,7 +138,11 @@ def table_problems(
     if whole := _refusal(lambda: _check_whole(frame, options)):
         return Problems((str(whole),), (), False)
     variables, intervened, targets = _variables(frame, options)
-    gaps = _refusal(lambda: table.complete_rows(variables, None, options.missing))
+    gaps = (
+        _refusal(lambda: table.complete_rows(variables, None, "error"))
+        if options.missing == "error"
+        else None
+    )
     alone = {name: _refusal_of_column(variables[[name]], name, options) for name in variables.columns}
     mendable = {name: error for name, error in alone.items() if error and (error.missing or error.discrete)}
     refused = [name for name, error in alone.items() if error and name not in mendable]
@@ -194,7 +198,9 @@ def _refusal_of_column(column: table.Frame, name: str, options: ReadOptions) -> 
 
 def _refusal_of_columns(columns: table.Frame, options: ReadOptions) -> DataError | None:
     """Why these columns cannot be a table, apart from rows with missing values."""
-    alone = replace(options.of_columns(list(columns.columns)), missing="drop")
+    alone = options.of_columns(list(columns.columns))
+    if alone.missing == "error":
+        alone = replace(alone, missing="drop")
     return _refusal(lambda: Dataset.from_frame(columns, alone))
 
 

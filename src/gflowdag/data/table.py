@@ -198,9 +198,10 @@ def _too_few(num_rows: int) -> str:
 def complete_rows(
     frame: Frame, intervened: np.ndarray | None, missing: str
 ) -> tuple[Frame, np.ndarray | None, list[str]]:
-    """The rows without missing values and a note on the others, or a refusal where `missing` is `"error"`.
+    """The rows to be used and notes on gaps, or a refusal where `missing` is `"error"`.
 
-    Rows keep the numbers that they have in the whole table.
+    These are the rows without missing values, or, if they are to be imputed, those that hold anything. Rows
+    keep the numbers that they have in the whole table.
     """
     absent = frame.isna().to_numpy()
     if not absent.any():
@@ -216,9 +217,45 @@ def complete_rows(
             f"Missing values (NaN) in {where}. Fill them in, drop the column, or leave out the rows: "
             f"{option('missing', 'drop')} keeps {complete.sum()} of {counted(len(frame), 'row')}."
         )
+    if missing == "impute":
+        return _rows_with_gaps(frame, intervened, absent, where)
     kept = frame[complete].infer_objects()
     note = f"{(~complete).sum()} of {len(frame)} rows were dropped because of missing values in {where}."
     return kept, None if intervened is None else intervened[complete], [note]
+
+
+def _rows_with_gaps(
+    frame: Frame, intervened: np.ndarray | None, absent: np.ndarray, where: str
+) -> tuple[Frame, np.ndarray | None, list[str]]:
+    """The rows whose gaps can be filled in, and notes on what is missing where."""
+    share = absent.mean(axis=0)
+    if empty := [name for name, one in zip(frame.columns, share, strict=True) if one == 1]:
+        raise DataError(
+            f"No value at all: {shown(map(repr, empty))}. Drop it: {option('drop', empty)}.", without=empty
+        )
+    notes: list[str] = []
+    kept = ~absent.all(axis=1)
+    if not kept.all():
+        notes.append(f"{counted((~kept).sum(), 'row')} without any value were left out.")
+    if intervened is not None and (unknown := kept & (absent & intervened).any(axis=1)).any():
+        kept &= ~unknown
+        notes.append(
+            f"{counted(unknown.sum(), 'row')} were left out: a variable was set from outside there, and the "
+            "value that it was set to is missing."
+        )
+    if (gaps := int(absent[kept].sum())) > 0:
+        notes.append(
+            f"{counted(gaps, 'cell')} of {absent[kept].size:,} are missing and imputed: {where}. That "
+            "presumes that what is missing does not depend on the missing values themselves, given those "
+            "that are there."
+        )
+    mostly = [f"{name!r} ({one:.0%})" for name, one in zip(frame.columns, share, strict=True) if one > 0.5]
+    if mostly:
+        notes.append(
+            f"Mostly missing: {shown(mostly)}. What is said of such a column rests on few rows; "
+            f"{option('drop')} leaves it out."
+        )
+    return frame[kept].infer_objects(), None if intervened is None else intervened[kept], notes
 
 
 def column_kinds(frame: Frame, options: ReadOptions) -> dict[str, Kind]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gflowdag.estimators.augmentation import EXPECTED_ROUNDS, Augmentation
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.cost import automatic_choice
 from gflowdag.estimators.method import Method, Problem
@@ -48,8 +49,17 @@ class AutoPosterior(StructureLearner):
     resume: bool = False
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        method, chosen = self._chosen(progress, rounds=1)
+        return method._infer(score, seed, progress).with_diagnostics(chosen=chosen)
+
+    def _infer_with_gaps(self, augmentation: Augmentation, seed: int, progress: Progress) -> Posterior:
+        method, chosen = self._chosen(progress, rounds=self.completions or EXPECTED_ROUNDS)
+        return method._infer_with_gaps(augmentation, seed, progress).with_diagnostics(chosen=chosen)
+
+    def _chosen(self, progress: Progress, *, rounds: int) -> tuple[StructureLearner, str]:
+        """The method, ready to infer, and why; an exact answer takes so many `rounds`."""
         data = self._data
-        name, why = automatic_choice(Problem.of(data), data.num_rows, self.budget)
+        name, why = automatic_choice(Problem.of(data), data.num_rows, self.budget, rounds=rounds)
         if self.resume and self.folder is not None and (Path(self.folder) / CHECKPOINT).exists():
             name, why = "parent-set-mcmc", "the folder holds chains to continue"
         chosen = estimator_class(name)
@@ -58,4 +68,4 @@ class AutoPosterior(StructureLearner):
         check_parameters(method)
         method._data, method._deadline = data, self._deadline
         begin_phase(progress, name)
-        return method._infer(score, seed, progress).with_diagnostics(chosen=f"{name}: {why}")
+        return method, f"{name}: {why}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 
 from gflowdag.data import Constraints, Dataset, Knowledge
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from pgmpy.base import DAG
 
+    from gflowdag.estimators.augmentation import Augmentation
+
 SHARE_OF_SEARCH = 0.9  # of a budget, for chains or optimisation; the rest is for judging what they found
 SHARE_OF_CHAINS = 0.4  # of a budget, at most, for the chains that a network learns from
 _SHARE_OF_SAMPLING = 0.2  # of a budget is kept for drawing and weighing the samples
@@ -78,6 +80,8 @@ class StructureLearner(BaseEstimator):
         num_samples: number of graphs to return.
         random_state: seed; the same seed gives the same samples.
         verbose: show progress.
+        completions: number of completed tables, where cells are missing; by default as many as are needed for
+            small errors, or 10 where each of them is fitted by itself.
         budget: seconds that `fit` may take. What has begun is finished: a step of the chains, one of the
             resampled searches, the table of local scores.
     """
@@ -93,8 +97,14 @@ class StructureLearner(BaseEstimator):
     random_state: int | np.random.Generator | None = None
     verbose: bool = False
     budget: float | None = positive(None)
+    completions: int | None = whole(None)
 
     _deadline = Deadline()  # of the fit that is running
+
+    @property
+    def deadline(self) -> Deadline:
+        """Of the fit that is running."""
+        return self._deadline
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -121,7 +131,8 @@ class StructureLearner(BaseEstimator):
             X, interventions=interventions, knowledge=self.knowledge, standardize=self.standardize
         )
         self._check(data)
-        score = make_score(data, score=self.score, prior=self.structure_prior, knowledge=data.knowledge)
+        augmentation = None if data.missing is None else self._augmentation(data)
+        score = self._make_score(data) if augmentation is None else augmentation.score(augmentation.filled())
         for caution in score.likelihood.cautions:
             warnings.warn(caution, ModelWarning, stacklevel=3)
         if score.likelihood.forbidden_edges is not None and not self.record.uses_known_edges:
@@ -134,11 +145,13 @@ class StructureLearner(BaseEstimator):
         self._data = data
         started = time.perf_counter()
         with host_errors(), progress_bar(self.method, enabled=self.verbose) as progress:
-            posterior = self._infer(score, seed, progress)
+            if augmentation is None:
+                posterior = self._infer(score, seed, progress)
+            else:
+                posterior = self._infer_with_gaps(augmentation, seed, progress)
         seconds = time.perf_counter() - started
-        posterior = replace(
-            posterior, table=TableDescription.of(data), parameters=score.likelihood.parameter_posterior
-        )
+        parameters = None if data.missing is not None else score.likelihood.parameter_posterior
+        posterior = replace(posterior, table=TableDescription.of(data), parameters=parameters)
         self.posterior_ = posterior.with_diagnostics(
             seconds=seconds,
             model_fit=check_residuals(posterior, data),
@@ -214,6 +227,30 @@ class StructureLearner(BaseEstimator):
     def _uses_prior(self) -> bool:
         """Whether the structure prior enters the answer, with these parameters."""
         return self.record.uses_prior
+
+    def for_completed_table(self, data: Dataset, share: float, num_tables: int) -> Self:
+        """A copy that infers from one of several completed tables, in a share of the time that is left."""
+        learner = clone(self).set_params(num_samples=-(-self.num_samples // num_tables))
+        if "folder" in self._get_param_names():
+            learner.set_params(folder=None)
+        learner._data, learner._deadline = data, self._deadline.share(share)
+        return learner
+
+    def _make_score(self, data: Dataset) -> Score:
+        return make_score(data, score=self.score, prior=self.structure_prior, knowledge=data.knowledge)
+
+    def _augmentation(self, data: Dataset) -> Augmentation:
+        """What completes a table with gaps, or a refusal where the score does not know how."""
+        from gflowdag.estimators.augmentation import Augmentation
+        from gflowdag.score.missing_cells import cell_draws
+
+        return Augmentation(data, cell_draws(data, self.score), self._make_score)
+
+    def _infer_with_gaps(self, augmentation: Augmentation, seed: int, progress: Progress) -> Posterior:
+        """The posterior of a table with gaps: here of some completed tables, each fitted by itself."""
+        from gflowdag.estimators.completed_tables import fit_completed_tables
+
+        return fit_completed_tables(self, augmentation, seed, progress)
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         raise NotImplementedError

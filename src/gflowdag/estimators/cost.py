@@ -65,14 +65,17 @@ def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
     return method.seconds(d) + counts * num_rows
 
 
-def automatic_choice(problem: Problem, num_rows: int, budget: float | None = None) -> tuple[str, str]:
-    """The method that `auto` takes, and why, in a sentence."""
+def automatic_choice(
+    problem: Problem, num_rows: int, budget: float | None = None, *, rounds: int = 1
+) -> tuple[str, str]:
+    """The method that `auto` takes, and why, in a sentence; an exact answer computes `rounds` tables."""
     d = counted(problem.num_variables, "variable")
     exact, limit = estimator_class("exact").record, AUTOMATIC_SECONDS if budget is None else budget
     if exact.refusal(problem) is not None:
         return "parent-set-mcmc", f"{d} are too many for the exact posterior on this machine"
     seconds = seconds_of(exact, problem, num_rows)
     assert seconds is not None
+    seconds *= rounds
     if seconds <= limit:
         return "exact", f"{d} are within reach of the exact posterior"
     return (

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 
 from gflowdag import exact
 from gflowdag.data import Dataset
 from gflowdag.errors import TooLargeError
+from gflowdag.estimators.augmentation import EXPECTED_ROUNDS, Augmentation, Step
 from gflowdag.estimators.base import StructureLearner
 from gflowdag.estimators.cost import seconds_of
+from gflowdag.estimators.imputed_posterior import augmented_posterior
 from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.parameters import keyword_parameters, whole
 from gflowdag.exact.size import estimated_bytes, estimated_seconds
@@ -19,7 +22,12 @@ from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted, duration, memory
 from gflowdag.runtime.progress import Progress
+from gflowdag.runtime.threads import one_thread
 from gflowdag.score import Score
+
+_TABLES_WITH_SAMPLES = 100  # completed tables at least that samples are drawn from, where cells are missing
+
+_SHORT = 12  # variables, up to which starting threads takes longer than they save
 
 
 @keyword_parameters
@@ -57,6 +65,8 @@ class ExactPosterior(StructureLearner):
         d = data.num_variables
         exact.check_size(d, self.max_variables)
         seconds = seconds_of_exact(data)
+        if data.missing is not None:
+            seconds *= EXPECTED_ROUNDS if self.completions is None else self.completions
         if self.budget is not None and seconds > self.budget:
             raise TooLargeError(
                 f"the exact posterior of this table takes about {duration(seconds)}, more than the budget of "
@@ -91,6 +101,19 @@ class ExactPosterior(StructureLearner):
                 extra={"rounding": answer.discrepancy},
             ),
         )
+
+    def _infer_with_gaps(self, augmentation: Augmentation, seed: int, progress: Progress) -> Posterior:
+        per_table = -(-self.num_samples // _TABLES_WITH_SAMPLES)
+
+        def draw_graphs(score: Score, number: int, rng: np.random.Generator) -> Step:
+            d = score.num_variables
+            with one_thread() if d <= _SHORT else nullcontext():
+                table = score.dense_table(memory_limit=exact.estimated_bytes(d))
+                answer = exact.posterior(table, max_variables=d)
+                graphs = exact.sample(table, per_table, rng, exact=answer)
+            return Step(graphs, answer.edge_probabilities, answer.log_evidence, answer.path_probabilities)
+
+        return augmented_posterior(self, augmentation, draw_graphs, seed=seed, progress=progress)
 
 
 def seconds_of_exact(data: Dataset) -> float:

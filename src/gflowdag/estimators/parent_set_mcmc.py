@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from gflowdag.data import Dataset
+from gflowdag.errors import GFlowDAGError
+from gflowdag.estimators.augmentation import Augmentation
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import shown_traces
+from gflowdag.estimators.imputed_posterior import augmented_posterior
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import keyword_parameters, positive, whole
+from gflowdag.estimators.sweeps import Sweeps
 from gflowdag.mcmc.unrestricted.run import FEWEST_SWEEPS, Result, Verdict, run
 from gflowdag.mcmc.unrestricted.saved import Saver, load_state
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -109,6 +113,23 @@ class ParentSetMCMC(StructureLearner):
             marginals=result.edge_probabilities,
             best_graph=graphs[np.argmax(log_scores)],
             diagnosis=self._diagnostics(result, score),
+        )
+
+    def _infer_with_gaps(self, augmentation: Augmentation, seed: int, progress: Progress) -> Posterior:
+        if self.resume:
+            raise GFlowDAGError(
+                "chains cannot go on where cells are missing, since those are not kept: leave out "
+                f"{option('resume')}, or the rows with missing cells: {option('missing', 'drop')}"
+            )
+        sweeps = Sweeps(augmentation, seed, core_size=self.core_size, num_outsiders=self.num_outsiders)
+        return augmented_posterior(
+            self,
+            augmentation,
+            sweeps,
+            seed=seed,
+            progress=progress,
+            starts=sweeps.starts,
+            max_error=self.max_error,
         )
 
     def _is_done(self, verdict: Verdict) -> bool:

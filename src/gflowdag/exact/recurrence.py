@@ -65,6 +65,10 @@ def _run(
     block: Callable[[int, int], None], d: int, threads: int, progress: Progress, *, downwards: bool
 ) -> None:
     low_bits = min(d, LOW_BITS)
+    if d == low_bits:  # one block
+        block(0, low_bits)
+        progress(1, 1)
+        return
     done = 0
     with ThreadPoolExecutor(threads) as pool:
         try:

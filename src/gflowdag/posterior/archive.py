@@ -13,6 +13,7 @@ from gflowdag.data.description import TableDescription
 from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
+from gflowdag.posterior.imputation import Imputation, ImputedCells
 from gflowdag.posterior.model_fit import ModelFit
 from gflowdag.posterior.parameter_archive import parameter_members, read_parameters
 from gflowdag.posterior.posterior import Posterior
@@ -56,7 +57,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
     if not all(map(_are_dags, _in_parts(posterior.samples))):
         raise GFlowDAGError("some samples have cycles: a posterior can hold acyclic graphs only")
     diagnosis = posterior.diagnosis
-    stored = DIAGNOSTIC_NAMES - {*TIMINGS, *_ARRAYS, "model_fit"}
+    stored = DIAGNOSTIC_NAMES - {*TIMINGS, *_ARRAYS, "model_fit", "imputation"}
     meta = {
         "schema": SCHEMA,
         "method": posterior.method,
@@ -66,6 +67,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
         "diagnostics": {name: value for name, value in diagnosis.items() if name in stored},
         "extra": diagnosis.extra,
         "model_fit": None if diagnosis.model_fit is None else diagnosis.model_fit.to_dict(),
+        "imputation": None if diagnosis.imputation is None else diagnosis.imputation.to_dict(),
         "table": None if posterior.table is None else posterior.table.to_dict(),
     }
     arrays = {
@@ -85,6 +87,8 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
         if (values := getattr(diagnosis, name)) is not None:
             arrays[name] = np.asarray(values, dtype=np.float64)
     arrays |= parameter_members(posterior.parameters)
+    if posterior.imputed_cells is not None:
+        arrays |= posterior.imputed_cells.members()
     write_npz(path, arrays)
 
 
@@ -93,9 +97,8 @@ def read_posterior(path: str | Path) -> Posterior:
 
     Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
     (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n],
-    `path_probabilities` and `best_graph` [d, d], the diagnostics that are arrays, and what effects need
-    (`parameters_…`). Files of version 0.2
-    are read too.
+    `path_probabilities` and `best_graph` [d, d], the diagnostics that are arrays, what effects need
+    (`parameters_…`), and draws of missing cells (`imputed_…`). Files of version 0.2 are read too.
     """
     path = Path(path)
     if path.is_dir():
@@ -129,6 +132,7 @@ def read_posterior(path: str | Path) -> Posterior:
         diagnosis=_read_diagnostics(path, meta, arrays),
         table=_read_table(path, meta.get("table"), arrays["names"].tolist()),
         parameters=_read_parameters(path, arrays),
+        imputed_cells=_read_imputed_cells(path, arrays),
     )
 
 
@@ -193,6 +197,7 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
         given = found.get(name) if meta["schema"] == VERSION_0_2 else arrays.get(name)
         values[name] = None if given is None else _array(path, name, given, shape, len(arrays["names"]))
     values["model_fit"] = _read_model_fit(path, meta.get("model_fit"))
+    values["imputation"] = _read_imputation(path, meta.get("imputation"))
     if values["assumed_directions"] is not None:
         values["assumed_directions"] = values["assumed_directions"] != 0
     values["acceptance"] = _rates(path, found.get("acceptance"))
@@ -229,6 +234,20 @@ def _read_model_fit(path: Path, content: Any) -> ModelFit | None:
         return None if content is None else ModelFit.from_dict(content)
     except ValueError as error:
         raise _damaged(path, "model_fit") from error
+
+
+def _read_imputation(path: Path, content: Any) -> Imputation | None:
+    try:
+        return None if content is None else Imputation.from_dict(content)
+    except ValueError as error:
+        raise _damaged(path, "imputation") from error
+
+
+def _read_imputed_cells(path: Path, arrays: Mapping[str, np.ndarray]) -> ImputedCells | None:
+    try:
+        return ImputedCells.from_members(arrays)
+    except ValueError as error:
+        raise FileFormatError(f"{path}: what it holds of missing cells is damaged: {error}") from error
 
 
 def _number(path: Path, found: Mapping[str, Any], name: str) -> float | None:

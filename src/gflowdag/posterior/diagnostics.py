@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from gflowdag.posterior.imputation import Imputation
     from gflowdag.posterior.model_fit import ModelFit
 
 Verdict = Literal["exact", "trusted", "not converged", "unverified"]
@@ -54,6 +55,7 @@ class Diagnostics(Mapping[str, Any]):
         score_traces: log scores along the first chains, float64 [chains, draws].
         model_fit: what speaks against the model: residuals given sampled parents. The verdict says nothing
             about it.
+        imputation: what missing cells did to the answer, where some were imputed.
         extra: what a method has to say beyond these, by name.
     """
 
@@ -84,6 +86,7 @@ class Diagnostics(Mapping[str, Any]):
     lost_mass: NDArray[np.float64] | None = None
     score_traces: NDArray[np.float64] | None = None
     model_fit: ModelFit | None = None
+    imputation: Imputation | None = None
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:

@@ -25,6 +25,7 @@ from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.truth import require_known
+from gflowdag.runtime.place import option
 from gflowdag.score.local_score import UnboundScore
 from gflowdag.score.registry import unbound_score
 
@@ -119,6 +120,11 @@ def total_effects(
     require_known([*data.names, *(name for name in (source, target) if name is not None)], posterior.names)
     if missing := sorted(set(posterior.names) - set(data.names)):
         raise DataError(f"the data lack the variables {', '.join(missing)}")
+    if data.missing is not None:
+        raise DataError(
+            "total_effects regresses columns on each other and needs rows without missing cells: fit the "
+            f"table with {option('missing', 'drop')}, or ask for posterior.effect(cause, outcome)."
+        )
     if data.is_mixed:
         discrete = [
             repr(name) for name, kind in zip(data.names, data.kinds, strict=True) if kind == "discrete"

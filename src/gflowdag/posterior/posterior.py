@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gflowdag.posterior.difference import Difference
     from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
     from gflowdag.posterior.experiments import NextExperiments
+    from gflowdag.posterior.imputation import ImputedCells
     from gflowdag.posterior.mean_effect import MeanEffect
     from gflowdag.posterior.model_fit import ModelFit
     from gflowdag.posterior.probability import Feature, FeatureProbability
@@ -61,6 +62,7 @@ class Posterior(HandOver):
         table: how the table was read and coded, and its fingerprint; None where that is not known.
         parameters: what the table says about the parameters of a network given its graph, for `effect`; None
             where the score has no closed form for them.
+        imputed_cells: draws of the missing cells, where some were imputed; see `imputed`.
     """
 
     samples: np.ndarray
@@ -76,6 +78,7 @@ class Posterior(HandOver):
     diagnosis: Diagnostics = field(default_factory=Diagnostics)
     table: TableDescription | None = None
     parameters: ParameterPosterior | None = None
+    imputed_cells: ImputedCells | None = None
 
     def __post_init__(self) -> None:
         samples = np.asarray(self.samples, dtype=bool)
@@ -381,6 +384,16 @@ class Posterior(HandOver):
         )
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
 
+    def imputed(self, column: str) -> pd.DataFrame:
+        """Draws of the missing cells of a column from their posterior, given what was observed.
+
+        Rows are draws, each from another completed table; columns are the rows of the table that have a gap,
+        counted from 0 and without those that were left out. Values are those of the table, transforms undone.
+        """
+        from gflowdag.posterior.imputation import imputed_column
+
+        return imputed_column(self, column)
+
     # -- graphs --------------------------------------------------------------------------------------------
 
     def map_graph(self) -> pd.DataFrame:
@@ -447,6 +460,7 @@ class Posterior(HandOver):
             samples=self.samples[index],
             log_weights=np.zeros(num_samples),
             log_scores=scores,
+            imputed_cells=None if self.imputed_cells is None else self.imputed_cells.of_samples(index),
             diagnosis=replace(self.diagnosis, independent_samples=independent),
         )
 

@@ -87,6 +87,7 @@ def condition_on(posterior: Posterior, feature: Feature) -> Posterior:
         best_graph=None,
         log_evidence=None,
         log_evidence_error=None,
+        imputed_cells=None if posterior.imputed_cells is None else posterior.imputed_cells.of_samples(holds),
         diagnosis=Diagnostics(
             verdict,
             f"The {counted(number, 'sampled graph')} of {posterior.num_samples:,} in which this holds: "

@@ -24,6 +24,7 @@ from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+    from gflowdag.score.discrete_cells import DiscreteCells
 
 _SMALL = 64  # counts below this read log-gamma ratios from a table
 
@@ -72,6 +73,12 @@ class BDeu:
     def bind(self, data: Dataset, /) -> BDeuLikelihood:
         """The score of a table of discrete columns."""
         return BDeuLikelihood(data, self)
+
+    def missing_cells(self, data: Dataset, /) -> DiscreteCells:
+        """Draws of the missing cells of a table of discrete columns."""
+        from gflowdag.score.discrete_cells import DiscreteCells
+
+        return DiscreteCells(data, self)
 
     def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
         """The prior of the parameters, for discrete columns."""

@@ -23,6 +23,7 @@ from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+    from gflowdag.score.gaussian_cells import GaussianCells
 
 MAX_ROUNDING = 0.01  # nats that a local score may lose where columns are far from the prior mean
 
@@ -57,6 +58,12 @@ class BGe:
     def bind(self, data: Dataset, /) -> BGeLikelihood:
         """The score of a table of continuous columns."""
         return BGeLikelihood(data, self)
+
+    def missing_cells(self, data: Dataset, /) -> GaussianCells:
+        """Draws of the missing cells of a table of continuous columns."""
+        from gflowdag.score.gaussian_cells import GaussianCells
+
+        return GaussianCells(data, self)
 
     def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
         """The prior of the parameters, for continuous columns."""

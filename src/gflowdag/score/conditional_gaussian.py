@@ -30,6 +30,7 @@ from gflowdag.score.set_function import SetFunctionScore, row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+    from gflowdag.score.mixed_cells import MixedCells
 
 
 @named_parameters
@@ -68,6 +69,16 @@ class ConditionalGaussian:
     def bind(self, data: Dataset, /) -> ConditionalGaussianLikelihood:
         """The score of a table with columns of both kinds."""
         return ConditionalGaussianLikelihood(data, self)
+
+    def missing_cells(self, data: Dataset, /) -> MixedCells:
+        """Draws of the missing cells of a table with columns of both kinds."""
+        from gflowdag.score.generalized_linear import GeneralizedLinear
+        from gflowdag.score.mixed_cells import MixedCells
+
+        regressions = GeneralizedLinear(
+            ess=self.ess, cells_per_row=self.cells_per_row, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w
+        )
+        return MixedCells(data, regressions, with_shifts=False)
 
     def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
         """The prior of the parameters, for columns of any kinds."""

@@ -34,6 +34,7 @@ from gflowdag.score.set_function import row_groups
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
+    from gflowdag.score.mixed_cells import MixedCells
     from gflowdag.score.mixed_parameters import MixedParameters
 
 
@@ -75,6 +76,12 @@ class GeneralizedLinear:
     def bind(self, data: Dataset, /) -> GeneralizedLinearLikelihood:
         """The score of a table with columns of both kinds."""
         return GeneralizedLinearLikelihood(data, self)
+
+    def missing_cells(self, data: Dataset, /) -> MixedCells:
+        """Draws of the missing cells of a table with columns of both kinds."""
+        from gflowdag.score.mixed_cells import MixedCells
+
+        return MixedCells(data, self, with_shifts=True)
 
     def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
         """The prior of the parameters, for columns of any kinds."""

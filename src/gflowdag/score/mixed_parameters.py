@@ -83,18 +83,20 @@ class MixedParameters:
         num_levels: int [d], 0 for a continuous column.
         intervened: what was set from outside, bool [n, d]; None for nothing.
         score: the hyper-parameters.
+        with_shifts: whether one regression with levels that shift the mean is among the models of a node.
     """
 
     values: NDArray[np.float64]
     num_levels: NDArray[np.int64]
     intervened: NDArray[np.bool_] | None
     score: GeneralizedLinear
+    with_shifts: bool = True
 
     @classmethod
-    def of(cls, data: Dataset, score: GeneralizedLinear) -> MixedParameters:
+    def of(cls, data: Dataset, score: GeneralizedLinear, *, with_shifts: bool = True) -> MixedParameters:
         """Those of a coded table."""
         levels = [len(column.levels or ()) for column in data.columns]
-        return cls(data.values, np.array(levels, np.int64), data.intervened, score)
+        return cls(data.values, np.array(levels, np.int64), data.intervened, score, with_shifts)
 
     def draw(self, node: int, parents: NDArray[np.bool_], size: int, rng: np.random.Generator) -> Predictors:
         """Parameters of `node` given its `parents`, bool [d]; cells in the order of `MixedNetwork`."""
@@ -105,7 +107,10 @@ class MixedParameters:
                 f"A variable has {num_cells:,} combinations of the levels of its parents, too many to draw "
                 "from: bound the parents by knowledge (max_parents)."
             )
-        share = softmax(self._likelihood.models(node, parents))
+        models = self._likelihood.models(node, parents)
+        if not self.with_shifts and not self.num_levels[node]:
+            models = models[:1]
+        share = softmax(models)
         out = Predictors(
             np.zeros((size, num_cells, max(int(self.num_levels[node]), 1), 1 + self._numbers(parents).sum())),
             np.zeros((size, num_cells)),

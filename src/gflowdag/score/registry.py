@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gflowdag.errors import KnowledgeError, ScoreError
-from gflowdag.runtime.messages import instead
+from gflowdag.runtime.messages import counted, instead
 from gflowdag.runtime.place import option
 from gflowdag.score.base import Score
 from gflowdag.score.bdeu import BDeu
@@ -68,6 +68,11 @@ def make_score(
 
 def bind_score(data: Dataset, score: str | UnboundScore, **hyper: Any) -> LocalScore:
     """The local score of the columns of a table; arguments as for `make_score`."""
+    if data.missing is not None:
+        raise ScoreError(
+            f"{counted(data.missing.sum(), 'cell')} of the table are missing, and a score needs all. A fit "
+            f"imputes them; here leave out the rows that have any: {option('missing', 'drop')}."
+        )
     bound = unbound_score(data, score, **hyper).bind(data)
     if data.intervened is not None and not bound.uses_interventions:
         raise ScoreError(

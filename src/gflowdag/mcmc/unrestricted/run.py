@@ -265,7 +265,19 @@ def _beside_others(verdict: Verdict, state: State, others: NDArray[np.float64]) 
 def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
     """Edge probabilities, their errors, and whether the chains agree."""
     kept = slice(records.number // _LEFT_OUT, records.number)
-    edges, log_scores = records.edges[:, kept], records.log_scores[:, kept]
+    return agreement(records.edges[:, kept], records.log_scores[:, kept])
+
+
+def agreement(
+    edges: NDArray[np.float32], log_scores: NDArray[np.float64], *, frozen_is_one_sample: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
+    """Edge probabilities, their errors, and whether chains agree.
+
+    Args:
+        edges: along the chains, [chains, draws, d, d].
+        log_scores: [chains, draws].
+        frozen_is_one_sample: whether chains that all keep one score are never trusted.
+    """
     # One source at a time: all of them at once would be gigabytes in double precision.
     probabilities = np.stack([sources.mean(axis=(0, 1), dtype=np.float64) for sources in _by_source(edges)])
     spread = np.stack([sources.std(axis=(0, 1), dtype=np.float64) for sources in _by_source(edges)])
@@ -281,7 +293,7 @@ def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64
     worst, tail = float(rank_r_hat(traces).max()), float(tail_ess(log_scores))
     largest = float(errors.max())
     is_enough = min(fewest, tail) >= MINIMAL_EFFECTIVE_SAMPLES and largest <= MAXIMAL_ERROR
-    is_frozen = not varies(log_scores)
+    is_frozen = frozen_is_one_sample and not varies(log_scores)
     trusted = worst <= MAXIMAL_R_HAT and is_enough and not is_frozen
     verdict = Verdict(bool(trusted), worst, fewest, tail, largest, bool(is_frozen), slowest)
     return probabilities, errors, verdict

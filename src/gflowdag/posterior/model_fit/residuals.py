@@ -19,7 +19,13 @@ from gflowdag.posterior.model_fit.statistics import (
     curvature,
     unequal_variance,
 )
-from gflowdag.posterior.model_fit.tables import check_table, serial_findings, significant, sorting_columns
+from gflowdag.posterior.model_fit.tables import (
+    check_table,
+    notes_on_gaps,
+    serial_findings,
+    significant,
+    sorting_columns,
+)
 from gflowdag.posterior.model_fit.words import FEW_ROWS, UNEQUAL_VARIANCE, curvature_finding
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import shown
@@ -40,11 +46,13 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
         posterior: the answer.
         data: its table, columns in the order of the posterior.
     """
+    notes = notes_on_gaps(data)
+    if data.is_complete.sum() < min(MIN_ROWS, data.num_rows):
+        return ModelFit((), tuple(notes))
     sets = [_likely_parents(posterior, j) for j in range(data.num_variables)]
     residuals = {name: _residuals(data, j, sets[j]) for j, name in enumerate(data.names)}
     found = [finding for finding in check_table(data).findings if finding.check in _OF_TABLES]
     found += _few_rows(data, residuals)
-    notes: list[str] = []
     few = {name for finding in found if finding.check == "few values" for name in finding.columns}
     cells = {
         name: _residuals_in_cells(data, j, sets[j])
@@ -58,6 +66,7 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
     if shaped := {name: draws for name, draws in cells.items() if name in left and _vary(draws)}:
         found += shape_findings(data, {name: draws for name, draws in shaped.items() if name not in few})
         found += _beside_parents(data, shaped)
+    data = data.take(data.is_complete)
     if sorted_by := sorting_columns(data):
         notes.append(
             f"The rows are sorted by {shown(sorted_by)}: whether its rows depend on each other was not "
@@ -127,8 +136,9 @@ def _residuals_in_cells(
 
 
 def _own_rows(data: Dataset, node: int) -> NDArray[np.int64]:
-    """Rows in which a variable was not set from outside."""
-    return np.flatnonzero(np.ones(data.num_rows) if data.intervened is None else ~data.intervened[:, node])
+    """Rows without missing cells in which a variable was not set from outside."""
+    own = data.is_complete
+    return np.flatnonzero(own if data.intervened is None else own & ~data.intervened[:, node])
 
 
 def _by_kind(

@@ -108,7 +108,8 @@ def _log_helps(data: Dataset, name: str) -> bool:
     """Whether the logarithm can be taken and halves the skewness of the column."""
     index = data.names.index(name)
     column = data.columns[index]
-    measured = column.decode(data.values[:, index])
+    coded = data.values[:, index]
+    measured = column.decode(coded[~np.isnan(coded)])
     if column.log or (measured <= 0).any():
         return False
     before, after = abs(skewness(measured).value), abs(skewness(np.log(measured)).value)

@@ -51,14 +51,21 @@ class _Pairs(NamedTuple):
 
 
 def check_table(data: Dataset) -> ModelFit:
-    """Look at a table before the fit. Findings are for the table as it is coded, transforms included."""
+    """Look at a table before the fit. Findings are for the table as it is coded, transforms included.
+
+    Rows with missing cells are left out.
+    """
+    complete = data.is_complete
+    untouched = np.ones(data.num_rows, bool) if data.intervened is None else ~data.intervened.any(axis=1)
+    observational, rows = data.take(untouched & complete), np.flatnonzero(untouched & complete)
+    notes = notes_on_gaps(data)
+    if complete.sum() < min(MIN_ROWS, data.num_rows):
+        return ModelFit((), tuple(notes))
+    data = data.take(complete)
     few = _of_few_values(data)
     found = [*_few_values(data, few), *_rare_levels(data)]
     for part in _of_one_kind(data):
         found += [*_few_rows(part), *_deterministic(part)]
-    notes: list[str] = []
-    untouched = np.ones(data.num_rows, bool) if data.intervened is None else ~data.intervened.any(axis=1)
-    observational, rows = data.take(untouched), np.flatnonzero(untouched)
     if data.intervened is not None:
         notes.append("Before the fit only the rows without interventions are checked.")
     if observational.num_rows < MIN_ROWS:
@@ -92,6 +99,19 @@ def check_table(data: Dataset) -> ModelFit:
             {name: [Draw(1.0, values)] for name, values in zip(data.names, data.values.T, strict=True)}
         )
     return ModelFit(tuple(with_one_transform(found, data)), tuple(notes))
+
+
+def notes_on_gaps(data: Dataset) -> list[str]:
+    """Which rows of a table with gaps are looked at."""
+    if data.missing is None:
+        return []
+    complete = int(data.is_complete.sum())
+    if complete < MIN_ROWS:
+        return [
+            f"The model was not checked: that needs {MIN_ROWS} rows without missing cells, and there are "
+            f"{complete}."
+        ]
+    return [f"Only the {complete} rows without missing cells were checked."]
 
 
 def serial_findings(columns: Mapping[str, Sequence[Draw]]) -> list[Finding]:
