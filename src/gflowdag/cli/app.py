@@ -133,6 +133,9 @@ def fit(
     iterations: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
     ] = None,
+    completions: Annotated[
+        int | None, typer.Option(min=1, help="Number of completed tables, where cells are missing.")
+    ] = None,
     preset: Annotated[str | None, typer.Option(help="fast, chains, retuned or paper (dag-gflownet).")] = None,
     recipe: RecipeFile = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
@@ -177,6 +180,7 @@ def fit(
         "seed": seed,
         "budget": budget,
         "iterations": iterations,
+        "completions": completions,
         "preset": preset,
         "recipe_file": recipe,
         "devices": "all" if several and devices is None else devices,

@@ -329,6 +329,7 @@ def _method_options(estimator: type, config: dict[str, Any]) -> dict[str, Any]:
     wanted = {
         "budget": None if config["budget"] is None else parse_duration(config["budget"]),
         "iterations": config["iterations"],
+        "completions": config.get("completions"),
         "preset": config["preset"],
         "recipe": load_recipe(config.get("recipe_file")),
         "devices": _as_number(config.get("devices")),
@@ -386,12 +387,12 @@ def run_comparison(
     from gflowdag.cli.inspect import method_costs
     from gflowdag.estimators import estimator_class
     from gflowdag.estimators.compare import compare
-    from gflowdag.estimators.cost import NO, automatic_choice
+    from gflowdag.estimators.cost import NO, automatic_choice, expected_rounds
     from gflowdag.estimators.method import Problem
 
     if methods is None:
         taking = [row["method"] for row in method_costs(data) if not row["answer"].startswith(NO)]
-        best, _ = automatic_choice(Problem.of(data), data.num_rows)
+        best, _ = automatic_choice(Problem.of(data), data.num_rows, rounds=expected_rounds(data))
         methods = [name for name in (best, "mc3") if name in taking]
     if not methods:
         raise GFlowDAGError("name the methods to compare: --methods exact,mc3")

@@ -138,10 +138,10 @@ def plain(facts: dict[str, Any]) -> dict[str, Any]:
 
 def describe(data: Dataset, model_fit: ModelFit) -> dict[str, Any]:
     """What a table holds, what speaks against the model, and what each method would do and cost on it."""
-    from gflowdag.estimators.cost import automatic_choice
+    from gflowdag.estimators.cost import automatic_choice, expected_rounds
     from gflowdag.estimators.method import Problem
 
-    method, why = automatic_choice(Problem.of(data), data.num_rows)
+    method, why = automatic_choice(Problem.of(data), data.num_rows, rounds=expected_rounds(data))
     intervened = np.zeros(data.num_variables) if data.intervened is None else data.intervened.sum(axis=0)
     columns = [
         {

@@ -26,7 +26,6 @@ from gflowdag.score.missing_cells import CellDraws, start_at_random
 NUM_CHAINS = 4
 FEWEST_ROUNDS = 50  # of a chain, before it is judged
 MOST_ROUNDS = 1000  # where nobody says how many
-EXPECTED_ROUNDS = 400  # of all chains together, for estimates of cost
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
 _SCATTERING = 3  # draws of the cells given a random graph, to begin with
 _MOST_KEPT = 128  # completed tables of a chain; then every second is forgotten

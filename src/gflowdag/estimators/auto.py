@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gflowdag.estimators.augmentation import EXPECTED_ROUNDS, Augmentation
+from gflowdag.estimators.augmentation import Augmentation
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.cost import automatic_choice
+from gflowdag.estimators.cost import automatic_choice, expected_rounds
 from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.parameters import check_parameters, keyword_parameters, whole
 from gflowdag.estimators.registry import estimator_class
@@ -49,16 +49,17 @@ class AutoPosterior(StructureLearner):
     resume: bool = False
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        method, chosen = self._chosen(progress, rounds=1)
+        method, chosen = self._chosen(progress)
         return method._infer(score, seed, progress).with_diagnostics(chosen=chosen)
 
     def _infer_with_gaps(self, augmentation: Augmentation, seed: int, progress: Progress) -> Posterior:
-        method, chosen = self._chosen(progress, rounds=self.completions or EXPECTED_ROUNDS)
+        method, chosen = self._chosen(progress)
         return method._infer_with_gaps(augmentation, seed, progress).with_diagnostics(chosen=chosen)
 
-    def _chosen(self, progress: Progress, *, rounds: int) -> tuple[StructureLearner, str]:
-        """The method, ready to infer, and why; an exact answer takes so many `rounds`."""
+    def _chosen(self, progress: Progress) -> tuple[StructureLearner, str]:
+        """The method, ready to infer, and why."""
         data = self._data
+        rounds = expected_rounds(data, self.completions)
         name, why = automatic_choice(Problem.of(data), data.num_rows, self.budget, rounds=rounds)
         if self.resume and self.folder is not None and (Path(self.folder) / CHECKPOINT).exists():
             name, why = "parent-set-mcmc", "the folder holds chains to continue"

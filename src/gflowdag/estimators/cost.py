@@ -8,7 +8,7 @@ for a night, and no more.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from gflowdag.estimators.registry import estimator_class, estimator_classes
 from gflowdag.runtime.messages import counted, duration, memory
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
+if TYPE_CHECKING:
+    from gflowdag.data import Dataset
+
 _PROCESS = 500 << 20  # bytes of Python with JAX and numba loaded, which every fit needs
 AUTOMATIC_SECONDS = 120.0  # that the exact posterior may take without being asked for
+EXPECTED_ROUNDS = 400  # completed tables that an exact answer computes where cells are missing
 NO = "no: "  # begins the answer of a method that refuses the table
 _DISCRETE_SET_AND_ROW = 8e-9  # seconds for one row in the counts of one set of variables (BDeu)
 _LOGISTIC_SET_AND_ROW = 1.5e-7  # for one row in the logistic regression of one variable on one set
@@ -63,6 +67,13 @@ def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
     if problem.mixed and has_table:  # half of the variables discrete, as in the table that was measured
         counts += _LOGISTIC_SET_AND_ROW * d / 2 * 2.0 ** (d - 1)
     return method.seconds(d) + counts * num_rows
+
+
+def expected_rounds(data: Dataset, completions: int | None = None) -> int:
+    """How many tables an exact answer computes: one, or so many completed ones."""
+    if data.missing is None:
+        return 1
+    return EXPECTED_ROUNDS if completions is None else completions
 
 
 def automatic_choice(

@@ -10,9 +10,9 @@ import numpy as np
 from gflowdag import exact
 from gflowdag.data import Dataset
 from gflowdag.errors import TooLargeError
-from gflowdag.estimators.augmentation import EXPECTED_ROUNDS, Augmentation, Step
+from gflowdag.estimators.augmentation import Augmentation, Step
 from gflowdag.estimators.base import StructureLearner
-from gflowdag.estimators.cost import seconds_of
+from gflowdag.estimators.cost import expected_rounds, seconds_of
 from gflowdag.estimators.imputed_posterior import augmented_posterior
 from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.parameters import keyword_parameters, whole
@@ -64,9 +64,7 @@ class ExactPosterior(StructureLearner):
         super()._check(data)
         d = data.num_variables
         exact.check_size(d, self.max_variables)
-        seconds = seconds_of_exact(data)
-        if data.missing is not None:
-            seconds *= EXPECTED_ROUNDS if self.completions is None else self.completions
+        seconds = seconds_of_exact(data) * expected_rounds(data, self.completions)
         if self.budget is not None and seconds > self.budget:
             raise TooLargeError(
                 f"the exact posterior of this table takes about {duration(seconds)}, more than the budget of "

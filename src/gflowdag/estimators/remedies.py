@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gflowdag.data import Dataset
+from gflowdag.estimators.cost import expected_rounds
 from gflowdag.estimators.exact import ExactPosterior, seconds_of_exact
 from gflowdag.posterior.posterior import Posterior
 
@@ -28,7 +29,8 @@ def with_remedies_tried(posterior: Posterior, data: Dataset, *, score: Any, prio
     found = posterior.diagnosis.model_fit
     if found is None or not found.findings:
         return posterior
-    if data.num_variables > _MOST_VARIABLES or seconds_of_exact(data) > MOST_SECONDS:
+    seconds = seconds_of_exact(data) * expected_rounds(data)
+    if data.missing is not None or data.num_variables > _MOST_VARIABLES or seconds > MOST_SECONDS:
         late = "not tried: an exact answer takes longer than a second"
         findings = tuple(
             replace(finding, tried=late) if finding.remedy else finding for finding in found.findings

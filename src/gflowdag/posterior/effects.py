@@ -123,7 +123,7 @@ def total_effects(
     if data.missing is not None:
         raise DataError(
             "total_effects regresses columns on each other and needs rows without missing cells: fit the "
-            f"table with {option('missing', 'drop')}, or ask for posterior.effect(cause, outcome)."
+            f"table with {option('missing', 'drop')}."
         )
     if data.is_mixed:
         discrete = [

@@ -123,6 +123,12 @@ def known_parameters(posterior: Posterior) -> ParameterPosterior:
     """What the posterior remembers of its table, or an error that says what to do."""
     if posterior.parameters is not None:
         return posterior.parameters
+    if posterior.diagnosis.imputation is not None:
+        raise ScoreError(
+            "Effects are not computed over imputed cells: each completed table has parameters of its own. Fit "
+            f"the rows without missing cells for them, {option('missing', 'drop')}; they presume that the gaps "
+            "have nothing to do with the values."
+        )
     kinds = {column.kind for column in posterior.table.columns} if posterior.table is not None else set[str]()
     if len(kinds) > 1:
         raise ScoreError(

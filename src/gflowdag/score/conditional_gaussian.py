@@ -78,7 +78,7 @@ class ConditionalGaussian:
         regressions = GeneralizedLinear(
             ess=self.ess, cells_per_row=self.cells_per_row, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w
         )
-        return MixedCells(data, regressions, with_shifts=False)
+        return MixedCells(data, regressions, own_variances=True)
 
     def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
         """The prior of the parameters, for columns of any kinds."""

@@ -81,7 +81,7 @@ class GeneralizedLinear:
         """Draws of the missing cells of a table with columns of both kinds."""
         from gflowdag.score.mixed_cells import MixedCells
 
-        return MixedCells(data, self, with_shifts=True)
+        return MixedCells(data, self, own_variances=False)
 
     def parameter_prior(self, is_discrete: NDArray[np.bool_], /) -> ParameterPrior:
         """The prior of the parameters, for columns of any kinds."""

@@ -51,12 +51,12 @@ class MixedCells:
     Args:
         data: the table.
         score: hyper-parameters.
-        with_shifts: whether a continuous node may have one regression whose mean the levels shift.
+        own_variances: see `MixedParameters`.
     """
 
-    def __init__(self, data: Dataset, score: GeneralizedLinear, *, with_shifts: bool):
+    def __init__(self, data: Dataset, score: GeneralizedLinear, *, own_variances: bool):
         assert data.missing is not None
-        self._data, self._score, self._with_shifts = data, score, with_shifts
+        self._data, self._score, self._own_variances = data, score, own_variances
         self._missing = np.ascontiguousarray(data.missing)
         self._set = np.zeros(data.values.shape, bool) if data.intervened is None else data.intervened
         self._levels = np.asarray(data.cardinalities, np.int64)
@@ -69,7 +69,7 @@ class MixedCells:
         rng: np.random.Generator,
     ) -> NDArray[np.float64]:
         completed = replace(self._data, values=values.copy())
-        parameters = MixedParameters.of(completed, self._score, with_shifts=self._with_shifts)
+        parameters = MixedParameters.of(completed, self._score, own_variances=self._own_variances)
         drawn = [parameters.draw(node, graph[:, node], 1, rng) for node in range(len(graph))]
         out = values.copy()
         shape = (_SCANS, *values.shape)

@@ -83,20 +83,21 @@ class MixedParameters:
         num_levels: int [d], 0 for a continuous column.
         intervened: what was set from outside, bool [n, d]; None for nothing.
         score: the hyper-parameters.
-        with_shifts: whether one regression with levels that shift the mean is among the models of a node.
+        own_variances: whether a continuous node has one model, a regression in every cell with a variance of
+            its own, as under `ConditionalGaussian`.
     """
 
     values: NDArray[np.float64]
     num_levels: NDArray[np.int64]
     intervened: NDArray[np.bool_] | None
     score: GeneralizedLinear
-    with_shifts: bool = True
+    own_variances: bool = False
 
     @classmethod
-    def of(cls, data: Dataset, score: GeneralizedLinear, *, with_shifts: bool = True) -> MixedParameters:
+    def of(cls, data: Dataset, score: GeneralizedLinear, *, own_variances: bool = False) -> MixedParameters:
         """Those of a coded table."""
         levels = [len(column.levels or ()) for column in data.columns]
-        return cls(data.values, np.array(levels, np.int64), data.intervened, score, with_shifts)
+        return cls(data.values, np.array(levels, np.int64), data.intervened, score, own_variances)
 
     def draw(self, node: int, parents: NDArray[np.bool_], size: int, rng: np.random.Generator) -> Predictors:
         """Parameters of `node` given its `parents`, bool [d]; cells in the order of `MixedNetwork`."""
@@ -107,10 +108,9 @@ class MixedParameters:
                 f"A variable has {num_cells:,} combinations of the levels of its parents, too many to draw "
                 "from: bound the parents by knowledge (max_parents)."
             )
-        models = self._likelihood.models(node, parents)
-        if not self.with_shifts and not self.num_levels[node]:
-            models = models[:1]
-        share = softmax(models)
+        if self.own_variances and not self.num_levels[node]:
+            return self._with_own_variances(node, parents, num_cells, size, rng)
+        share = softmax(self._likelihood.models(node, parents))
         out = Predictors(
             np.zeros((size, num_cells, max(int(self.num_levels[node]), 1), 1 + self._numbers(parents).sum())),
             np.zeros((size, num_cells)),
@@ -175,6 +175,19 @@ class MixedParameters:
         deviation = np.sqrt(left / rng.chisquare(freedom, size))
         drawn = np.stack([one.draw(deviation, rng) for one in found], axis=1)
         return drawn, np.broadcast_to(deviation[:, None], (size, num_cells))
+
+    def _with_own_variances(
+        self, node: int, parents: NDArray[np.bool_], num_cells: int, size: int, rng: np.random.Generator
+    ) -> Predictors:
+        """A linear regression in every cell, each with a deviation of its own."""
+        rows = self._rows(node)
+        cell = cells(rows, parents, self.num_levels)
+        family = np.append(np.flatnonzero(self._numbers(parents)), node)
+        width = int((self.num_levels == 0).sum())
+        found = [self._regression(rows[cell == number][:, family], width) for number in range(num_cells)]
+        noise = [one.draw_deviation(size, rng) for one in found]
+        drawn = [one.draw(deviation, rng) for one, deviation in zip(found, noise, strict=True)]
+        return Predictors(np.stack(drawn, axis=1)[:, :, None], np.stack(noise, axis=1))
 
     def _shifted(
         self, node: int, parents: NDArray[np.bool_], num_cells: int, size: int, rng: np.random.Generator

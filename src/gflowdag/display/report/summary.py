@@ -27,6 +27,8 @@ def column_rows(data: Dataset) -> list[dict[str, Any]]:
     rows = []
     for index, column in enumerate(data.columns):
         values = data.values[:, index]
+        gaps = int(np.isnan(values).sum())
+        values = values[~np.isnan(values)]
         if column.levels is None:
             mean, deviation = column.scaling or (values.mean(), values.std(ddof=1))
             transform = "log: " if column.log else "ranks: " if column.scores is not None else ""
@@ -36,6 +38,7 @@ def column_rows(data: Dataset) -> list[dict[str, Any]]:
             shown = [f"{level} ({count})" for level, count in zip(column.levels, counts, strict=True)][:8]
             more = f", and {len(column.levels) - 8} more" if len(column.levels) > 8 else ""
             detail = ", ".join(shown) + more
+        detail += f"; {gaps} missing" if gaps else ""
         rows.append(
             {
                 "name": column.name,
