@@ -193,6 +193,7 @@ class StructureLearner(BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True  # text columns are discrete variables
+        tags.input_tags.allow_nan = True  # missing cells are imputed
         return tags
 
     @classmethod

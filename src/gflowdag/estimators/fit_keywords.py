@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 class MethodOptions(TypedDict, total=False):
     """The parameters of single methods; see their estimators."""
 
-    # tables with missing cells
-    completions: int | None
     # methods that train a network
     iterations: int | None
     devices: int | str | None

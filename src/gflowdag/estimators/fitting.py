@@ -34,6 +34,7 @@ def fit(
     random_state: int | np.random.Generator | None = 0,
     verbose: bool = False,
     budget: float | None = None,
+    completions: int | None = None,
     **options: Unpack[FitOptions],
 ) -> Posterior:
     """The posterior over the graphs that could have produced the table `X`.
@@ -55,6 +56,8 @@ def fit(
         random_state: seed.
         verbose: show progress.
         budget: seconds that the whole call may take; what has begun is finished (a step of the chains, say).
+        completions: number of completed tables, where cells are missing; by default as many as are needed for
+            small errors, or 10 where each of them is fitted by itself.
         **options: how the table is read (the attributes of `ReadOptions`, such as `kinds`, `missing` and
             `transform`), and further parameters of the method's estimator.
     """
@@ -75,6 +78,7 @@ def fit(
         random_state=random_state,
         verbose=verbose,
         budget=budget,
+        completions=completions,
         **own,  # pyright: ignore[reportArgumentType] (checked above)
     )
     if reading:

@@ -34,7 +34,6 @@ LIMIT = 0.01  # smallest p-value of a setting, times its tests
 _NEAREST = 1e-4  # that a probability comes to 0 and 1 in the log loss
 _SIZES = {5: 60, 8: 100, 12: 200}  # rows, by the number of variables
 _LEVELS = (2, 3)  # of discrete columns, in turn
-_SHARES = (0.1, 0.3)
 _WAYS = ("completely at random", "at random")
 
 
@@ -60,14 +59,15 @@ class Drawn(NamedTuple):
 
 @case
 def missing_values(options: Options) -> Iterator[Row]:
-    """Calibration and log loss of imputation and of dropped rows; `sizes`, `scores`, `tables` choose."""
+    """Calibration and log loss of imputation and of dropped rows; `sizes`, `scores`, `shares`, `tables` choose."""
     sizes = [int(size) for size in options.extra.get("sizes", "5,8,12").split(",")]
     names = options.extra.get("scores", "BGe,BDeu").split(",")
+    shares = [float(share) for share in options.extra.get("shares", "0.1,0.3").split(",")]
     completions = int(options.extra.get("completions", 160))
     num_tables = 2 if options.quick else int(options.extra.get("tables", 50))
     for size in sizes:
         for score in (score for score in (BGe(), BDeu()) if type(score).__name__ in names):
-            for share in _SHARES:
+            for share in shares:
                 for way in _WAYS:
                     setting = Setting(score, size, share, way)
                     yield _row(setting, num_tables, completions, options.seed)
