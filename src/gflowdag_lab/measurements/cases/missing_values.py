@@ -59,7 +59,7 @@ class Drawn(NamedTuple):
 
 @case
 def missing_values(options: Options) -> Iterator[Row]:
-    """Calibration and log loss of imputation and of dropped rows; `sizes`, `scores`, `shares`, `tables` choose."""
+    """Calibration and log loss, imputed and rows dropped; `sizes`, `scores`, `shares`, `tables` choose."""
     sizes = [int(size) for size in options.extra.get("sizes", "5,8,12").split(",")]
     names = options.extra.get("scores", "BGe,BDeu").split(",")
     shares = [float(share) for share in options.extra.get("shares", "0.1,0.3").split(",")]
