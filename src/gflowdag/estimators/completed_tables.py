@@ -48,7 +48,7 @@ def fit_completed_tables(
     num_fits = learner.completions or NUM_FITS
     chain_seed, *seeds = (int(x) for x in np.random.SeedSequence(seed).generate_state(1 + num_fits))
     begin_phase(progress, "imputing")
-    sweeps = Sweeps(augmentation, chain_seed)
+    sweeps = Sweeps(augmentation, chain_seed, deadline=learner.deadline.share(_SHARE_OF_CHAINS))
     found = run(
         augmentation,
         sweeps,

@@ -121,7 +121,13 @@ class ParentSetMCMC(StructureLearner):
                 "chains cannot go on where cells are missing, since those are not kept: leave out "
                 f"{option('resume')}, or the rows with missing cells: {option('missing', 'drop')}"
             )
-        sweeps = Sweeps(augmentation, seed, core_size=self.core_size, num_outsiders=self.num_outsiders)
+        sweeps = Sweeps(
+            augmentation,
+            seed,
+            core_size=self.core_size,
+            num_outsiders=self.num_outsiders,
+            deadline=self._deadline,
+        )
         return augmented_posterior(
             self,
             augmentation,

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools, bools_of
 from gflowdag.mcmc.unrestricted.chains import Chain, make_sums, make_workspace, sweep
-from gflowdag.mcmc.unrestricted.start import cool, learn_pools, scattered_chains
+from gflowdag.mcmc.unrestricted.start import cool, scattered_chains, start
 from gflowdag.mcmc.unrestricted.tables import local_tables
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.score import Score
 
 _COOLING = 60  # sweeps from a scattered start
@@ -35,13 +36,16 @@ class Walked(NamedTuple):
     log_score: float  # of the last graph
 
 
-def start_walkers(scores: list[Score], *, core_size: int, num_outsiders: int, seed: int) -> Walkers:
-    """Chains from scattered graphs, each cooled to the posterior of a score of its own."""
+def start_walkers(
+    scores: list[Score], *, core_size: int, num_outsiders: int, seed: int, deadline: Deadline
+) -> Walkers:
+    """Chains from scattered graphs, each cooled to the posterior of a score of its own, until the deadline."""
     pool_seed, chain_seed = (int(number) for number in np.random.SeedSequence(seed).generate_state(2))
-    pools = learn_pools(scores[0], core_size=core_size, num_outsiders=num_outsiders, seed=pool_seed)
+    sizes = {"core_size": core_size, "num_outsiders": num_outsiders}
+    pools, _ = start(scores[0], num_chains=len(scores), seed=pool_seed, deadline=deadline, **sizes)
     chains = scattered_chains(scores[0], len(scores), chain_seed)
     for chain, score in zip(chains, scores, strict=True):
-        cool(chain, pools, local_tables(score, pools), _COOLING)
+        cool(chain, pools, local_tables(score, pools), _COOLING, deadline=deadline)
     return Walkers(pools, chains)
 
 
