@@ -39,7 +39,7 @@ class Walked(NamedTuple):
 def start_walkers(
     scores: list[Score], *, core_size: int, num_outsiders: int, seed: int, deadline: Deadline
 ) -> Walkers:
-    """Chains from scattered graphs, each cooled to the posterior of a score of its own, until the deadline."""
+    """Chains from scattered graphs, each cooled to the posterior of its own score, until the deadline."""
     pool_seed, chain_seed = (int(number) for number in np.random.SeedSequence(seed).generate_state(2))
     sizes = {"core_size": core_size, "num_outsiders": num_outsiders}
     pools, _ = start(scores[0], num_chains=len(scores), seed=pool_seed, deadline=deadline, **sizes)
