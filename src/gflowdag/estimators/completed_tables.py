@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.augmentation import NUM_CHAINS, Augmentation, Completions, run
-from gflowdag.estimators.imputed_posterior import imputed_cells
+from gflowdag.estimators.imputed_posterior import imputed_cells, was
 from gflowdag.estimators.sweeps import Sweeps
 from gflowdag.posterior.diagnostics import Diagnostics, Verdict
 from gflowdag.posterior.imputation import ASSUMPTION, Imputation
@@ -116,7 +116,7 @@ def _diagnosis(
     )
     return Diagnostics(
         verdict,
-        f"{counted(missing, 'missing cell')} were imputed {counted(number, 'time')}, by {len(found.traces)} "
+        f"{counted(missing, 'missing cell')} {was(missing)} imputed {counted(number, 'time')}, by {len(found.traces)} "
         f"chains (R-hat {found.verdict.r_hat:.3f}), and each completed table was fitted by itself.{agree} "
         f"{between:.0%} of the uncertainty about edges is between completed tables. Presumed is that "
         f"{ASSUMPTION}. Of the worst fit: {worst.explanation}",

@@ -109,7 +109,7 @@ def _diagnostics(augmentation: Augmentation, found: Completions) -> Diagnostics:
     advice = "" if verdict.trusted else " Give the chains more time: a larger budget, or more completions."
     return Diagnostics(
         "trusted" if verdict.trusted else "not converged",
-        f"{counted(missing, 'missing cell')} were imputed {found.num_rounds:,} times, by {len(found.traces)} "
+        f"{counted(missing, 'missing cell')} {was(missing)} imputed {found.num_rounds:,} times, by {len(found.traces)} "
         f"chains from scattered starts: the largest rank-normalised R-hat of any edge or of the score is "
         f"{verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample size "
         f"{fewest:.0f} ({MINIMAL_EFFECTIVE_SAMPLES} or more), and the largest Monte-Carlo error of an edge "
@@ -132,3 +132,8 @@ def _share(between: float | None) -> str:
     if between is None:
         return ""
     return f" {between:.0%} of the uncertainty about edges is between completed tables."
+
+
+def was(number: int) -> str:
+    """The verb after so many."""
+    return "was" if number == 1 else "were"
