@@ -110,7 +110,8 @@ def _diagnostics(augmentation: Augmentation, found: Completions) -> Diagnostics:
     return Diagnostics(
         "trusted" if verdict.trusted else "not converged",
         f"{counted(missing, 'missing cell')} {was(missing)} imputed {found.num_rounds:,} times, by "
-        f"{len(found.traces)} chains from scattered starts: the largest rank-normalised R-hat of any edge or of the score is "
+        f"{len(found.traces)} chains from scattered starts: the largest rank-normalised R-hat of any edge or "
+        f"of the score is "
         f"{verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample size "
         f"{fewest:.0f} ({MINIMAL_EFFECTIVE_SAMPLES} or more), and the largest Monte-Carlo error of an edge "
         f"probability {verdict.error:.4f} ({MAXIMAL_ERROR} or less).{advice}{_share(found.between_share)} "
