@@ -213,11 +213,11 @@ def test_a_damaged_file_is_refused(member: str, change: Any) -> None:
 # -- simulation ----------------------------------------------------------------------------------------------
 
 
-def _regression_prior(size: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Intercept and slopes [1 + l] and the deviation of the noise, with α_w − d = 2, α_μ = 1, t = ½."""
-    variance = 0.5 / rng.chisquare(2 + size + 1)
-    slopes = rng.normal(size=size) * np.sqrt(variance / 0.5)
-    return np.append(rng.normal() * np.sqrt(variance), slopes), np.sqrt(variance)
+def _regression_prior(size: int, count: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Intercepts and slopes [count, 1 + l] and one deviation of the noise; α_w − d = 2, α_μ = 1, t = ½."""
+    deviation = np.sqrt(0.5 / rng.chisquare(2 + size + 1))
+    slopes = rng.normal(size=(count, size)) * deviation / np.sqrt(0.5)
+    return np.column_stack([rng.normal(size=count) * deviation, slopes]), deviation
 
 
 def _from_prior(
@@ -236,13 +236,12 @@ def _from_prior(
             own[:, :, 0] = np.log(rng.dirichlet(np.full(r, _ESS / (count * r)), size=count))
             own[:, :, 1:] = rng.normal(size=(count, r, numbers)) * score.deviation
         elif not discrete.any() or rng.random() < 0.5:
-            for cell in range(count):
-                own[cell, 0], noise[cell] = _regression_prior(numbers, rng)
+            own[:, 0], noise[:] = _regression_prior(numbers, count, rng)
         else:  # the levels of one discrete parent shift the mean
             codes = values[:, discrete][:, 0]
             block = np.zeros((count, contrasts(codes).shape[1]))
             block[codes.astype(int)] = contrasts(codes)
-            found, noise[:] = _regression_prior(block.shape[1] + numbers, rng)
+            (found,), noise[:] = _regression_prior(block.shape[1] + numbers, 1, rng)
             own[:, 0, 0] = found[0] + block @ found[1 : 1 + block.shape[1]]
             own[:, 0, 1:] = found[1 + block.shape[1] :]
         values[:, node] = draw_column(values, parents, levels, r, own, noise, rng)
