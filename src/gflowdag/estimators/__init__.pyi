@@ -19,6 +19,7 @@ from gflowdag.estimators.order_gflownet import OrderGFlowNet as OrderGFlowNet
 from gflowdag.estimators.order_gflownet import order_space as order_space
 from gflowdag.estimators.order_mcmc import OrderMCMC as OrderMCMC
 from gflowdag.estimators.order_mcmc import mixing as mixing
+from gflowdag.estimators.paper_recipe import RETUNED as RETUNED
 from gflowdag.estimators.paper_recipe import PaperRecipe as PaperRecipe
 from gflowdag.estimators.parent_set_mcmc import ParentSetMCMC as ParentSetMCMC
 from gflowdag.estimators.registry import REGISTRY as REGISTRY
