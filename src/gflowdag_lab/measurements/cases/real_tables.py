@@ -35,10 +35,11 @@ BUDGET = "60s"
 
 @case
 def real_tables(options: Options) -> Iterator[Row]:
-    """`gflowdag fit TABLE --yes` on every real table, or on `part=I/N` of them; `only=NAME,…` takes some."""
+    """`gflowdag fit TABLE --yes` on real tables: all, or `part=I/N`, `columns=FEWEST-MOST`, `only=NAME,…`."""
     only = [name for name in options.extra.get("only", "").split(",") if name]
     part, parts = map(int, options.extra.get("part", "1/1").split("/"))
     budget = options.extra.get("budget", BUDGET)
+    least, most = map(int, options.extra.get("columns", f"{LEAST_COLUMNS}-100000").split("-"))
     tables = [
         (package, name)
         for package in (PACKAGES[:1] if options.quick else PACKAGES)
@@ -47,7 +48,7 @@ def real_tables(options: Options) -> Iterator[Row]:
     ][part - 1 :: parts]
     for package, name in tables[: 1 if options.quick else None]:
         frame = package_table(package, name)
-        if len(frame) >= LEAST_ROWS and frame.shape[1] >= LEAST_COLUMNS:
+        if len(frame) >= LEAST_ROWS and least <= frame.shape[1] <= most:
             yield {"table": f"{package}: {name}"} | answer_to(frame, budget)
 
 
