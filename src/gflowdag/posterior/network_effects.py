@@ -125,9 +125,9 @@ def known_parameters(posterior: Posterior) -> ParameterPosterior:
         return posterior.parameters
     if posterior.diagnosis.imputation is not None:
         raise ScoreError(
-            "Effects are not computed over imputed cells: each completed table has parameters of its own. "
-            f"For effects, fit the rows without missing cells, {option('missing', 'drop')}: that presumes "
-            "that gaps have nothing to do with the values."
+            "Effects and experiments are not computed over imputed cells: each completed table has "
+            "parameters of its own. Fit the rows without missing cells instead, "
+            f"{option('missing', 'drop')}: that presumes that gaps have nothing to do with the values."
         )
     kinds = {column.kind for column in posterior.table.columns} if posterior.table is not None else set[str]()
     if len(kinds) > 1:
