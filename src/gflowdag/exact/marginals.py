@@ -13,7 +13,7 @@ from gflowdag.exact.scaled import LOG2, expand, potentials, subset_sums, unite
 from gflowdag.exact.size import MAX_VARIABLES, check_size, checked_table, no_dag
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads, num_cores
-from gflowdag.score.subsets import log_subset_sums
+from gflowdag.score.subsets import zeta_in_place
 
 
 class Exact(NamedTuple):
@@ -60,15 +60,23 @@ def posterior(
     if weight[-1] == 0.0:
         raise no_dag()
     completions, only_root = weigh_completions(sums, potential, threads, _half(progress, 1))
+    log_sums = sums.log
+    del sums  # mantissas and exponents
     log_total = np.log(completions[0]) + potential.after[0] * LOG2
     log_weight = unite(weight, potential.before) - log_total
     log_scale = log_weight + potential.after * LOG2  # of the weights in `only_root`
-    log_roots, paths = only_root, np.zeros((d, d))
-    map_threads(lambda j: _nondescendants(j, log_scale, sums.log[j], log_roots[j], paths[j]), range(d))
-    # P(Pa_j = P) = exp score(j, P) · Σ_{W ⊇ P} P(W are the non-descendants of j) / β_j(W). Supersets are the
-    # subsets of the table read backwards.
-    scores += log_subset_sums(log_roots[:, ::-1])[:, ::-1]
-    edges = np.stack([_edges_to(j, np.exp(scores[j])) for j in range(d)], axis=1)
+    log_roots, paths, edges = only_root, np.zeros((d, d)), np.zeros((d, d))
+
+    def finish(j: int) -> None:
+        _nondescendants(j, log_scale, log_sums[j], log_roots[j], paths[j])
+        # P(Pa_j = P) = exp score(j, P) · Σ_{W ⊇ P} P(W are the non-descendants of j) / β_j(W). Supersets are
+        # the subsets of the table read backwards.
+        backwards = log_roots[j][::-1].copy()
+        zeta_in_place(backwards)
+        scores[j] += backwards[::-1]
+        edges[:, j] = _edges_to(j, np.exp(scores[j]))
+
+    map_threads(finish, range(d))
     return Exact(
         log_evidence=float(log_total + shift.sum()),
         edge_probabilities=np.minimum(edges, 1.0),  # sums of parent sets, 1 + 1e-14 where an edge is certain
