@@ -20,7 +20,7 @@ from gflowdag.score import Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 LEAST_BURN_IN = 0.2  # of num_steps
-MEMORY_LIMIT = 2**30  # bytes for what the chains keep beside their graphs
+_CHAIN_BYTES = 2**30  # bytes for what the chains keep beside their graphs
 
 
 @keyword_parameters
@@ -132,4 +132,4 @@ class MC3(StructureLearner):
 
 
 def _affordable_chains(bytes_per_chain: int) -> int:
-    return int(np.clip(MEMORY_LIMIT // max(bytes_per_chain, 1), 4, 256))
+    return int(np.clip(_CHAIN_BYTES // max(bytes_per_chain, 1), 4, 256))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gflowdag.errors import TooLargeError
 from gflowdag.graph.closure import is_acyclic
 
-MAX_NODES = 5  # 29,281 DAGs; 3,781,503 on six nodes
+MAX_LISTED = 5  # 29,281 DAGs; 3,781,503 on six nodes
 
 
 @functools.cache
@@ -23,8 +23,8 @@ def all_dags(d: int) -> NDArray[np.bool_]:
     Returns:
         bool [n, d, d], read-only, with n = 1, 3, 25, 543, 29281; the empty graph comes first.
     """
-    if not 1 <= d <= MAX_NODES:
-        raise TooLargeError(f"all DAGs can be listed for 1 to {MAX_NODES} nodes, not {d}")
+    if not 1 <= d <= MAX_LISTED:
+        raise TooLargeError(f"all DAGs can be listed for 1 to {MAX_LISTED} nodes, not {d}")
     source, target = np.triu_indices(d, 1)
     # Each pair of nodes has three states: no edge, forward, backward.
     num_states: int = 3 ** len(source)

@@ -17,7 +17,7 @@ from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools, bool
 from gflowdag.mcmc.unrestricted.gaussian_tables import GaussianTables
 from gflowdag.score import Score
 
-MEMORY_LIMIT = 2**29  # bytes of local scores that are kept
+KEPT_BYTES = 2**29  # bytes of local scores that are kept
 
 
 class LocalTables(Protocol):
@@ -58,7 +58,7 @@ class CachedTables:
     blocks of each node, most of which were seen before. When there is no more room, all are forgotten.
     """
 
-    def __init__(self, score: Score, pools: Pools, *, memory_limit: int = MEMORY_LIMIT):
+    def __init__(self, score: Score, pools: Pools, *, memory_limit: int = KEPT_BYTES):
         d, num_words = pools.required.shape
         block_size = 1 << pools.core.shape[1]
         num_outsiders = pools.power_sums.shape[1] - 1
