@@ -121,13 +121,14 @@ def test_chains_leave_partitions_that_the_knowledge_forbids(five_variables):
 
 def test_a_restriction_that_may_hide_something_is_not_trusted(five_variables):
     pytest.importorskip("sumu")
-    options = {**FAST, "num_runs": 4, "prior": "uniform", "num_steps": 20_000, "max_outsiders": 1}
+    options = {**FAST, "num_runs": 4, "prior": "uniform", "num_steps": 8000, "max_outsiders": 1}
+    three = five_variables.iloc[:, ::2]
     verdicts = {
-        number: gd.Gadget(num_candidates=number, random_state=0, **options).fit(five_variables).posterior_
-        for number in (2, 4)
+        number: gd.Gadget(num_candidates=number, random_state=0, **options).fit(three).posterior_
+        for number in (1, 2)
     }
     judged = {number: posterior.diagnostics()["verdict"] for number, posterior in verdicts.items()}
-    assert judged == {2: "unverified", 4: "trusted"}
+    assert judged == {1: "unverified", 2: "trusted"}
 
 
 def test_a_missing_package_names_the_pip_command(five_variables, monkeypatch):
