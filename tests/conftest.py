@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Most tests compile programs that run for a moment: two fifths of their time are saved.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 os.environ.setdefault("MPLBACKEND", "Agg")
 _SHARED = ROOT.parent / "shared" / "data"
 if "GFLOWDAG_DATA" not in os.environ and _SHARED.is_dir():
@@ -27,3 +30,19 @@ def data_folder() -> Path:
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture(autouse=True)
+def compiled_as_for_users(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What runs for minutes, and what compares bits with a file, is compiled with all optimisations."""
+    if request.node.get_closest_marker("long") is None and request.path.parent.name != "golden":
+        yield
+        return
+    import jax
+
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+    jax.clear_caches()

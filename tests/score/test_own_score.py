@@ -89,16 +89,7 @@ def table():
     return gd.Dataset.from_array(values, names=[f"x{i}" for i in range(D)])
 
 
-@pytest.fixture
-def compiled_quickly():
-    """Most of the time goes into compiling programs that run for a moment."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @pytest.mark.parametrize("method", QUICK)
-@pytest.mark.usefixtures("compiled_quickly")
 def test_a_score_and_a_prior_of_ones_own_work_in_every_method_at_30_variables(method, table, monkeypatch):
     if method == "gadget":
         pytest.importorskip("sumu")
