@@ -34,7 +34,7 @@ def method_table() -> str:
             *_rows(("method", "in Python", "what it is", "use it for"), choice),
             "",
             *_rows(
-                ("method", "answers", "checks itself by", "beside score and prior it assumes", "refuses"),
+                ("method", "answers", "checks itself by", "besides score and prior it assumes", "refuses"),
                 promise,
             ),
             "",

@@ -98,7 +98,7 @@ def test_chains_visit_graphs_by_their_score(make, ladder):
     chains = order_chains.sample(
         problem,
         jax.random.key(0),
-        num_chains=4000,
+        num_chains=4000 // len(ladder),
         num_records=1,
         thinning=6 * order_chains.SWEEP.steps,
         burn_in=0,

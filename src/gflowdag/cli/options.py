@@ -121,7 +121,7 @@ Missing = Annotated[
 MissingValues = Annotated[
     list[str] | None,
     typer.Option(
-        help="What stands for a missing value, beside the usual words: -9999, or age=999 for one column.",
+        help="What stands for a missing value, besides the usual words: -9999, or age=999 for one column.",
         metavar="[COLUMN=]CELL",
     ),
 ]

@@ -63,7 +63,7 @@ class ReadOptions:
         max_levels: the most levels that a discrete column may have.
         missing: what becomes of missing values. `"impute"` keeps them as gaps, which a fit fills in by draws
             from their posterior; `"drop"` leaves out the rows that have any; `"error"` refuses them.
-        missing_values: what stands for a missing value, beside the usual spellings: `"-9999"` in every
+        missing_values: what stands for a missing value, besides the usual spellings: `"-9999"` in every
             column, `"age=999"` in one.
         sheet: of a workbook, for files that are one.
         interventions: the column with the targets (then no variable), or any other form that

@@ -202,7 +202,7 @@ class DAGGFlowNet(TrainedLearner):
         )
 
     def _settings(self) -> list[Any]:
-        """What decides about training, beside the data and its length."""
+        """What decides about training, besides the data and its length."""
         settings = [self.preset, self.objective, self.batch_size, self.learning_rate]
         if self.preset == "chains":
             settings += [self.chain_steps, self.num_chains]

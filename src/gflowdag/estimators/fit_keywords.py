@@ -1,4 +1,4 @@
-"""The options of `fit` beside those that every method has, for type checkers and editors.
+"""The options of `fit` besides those that every method has, for type checkers and editors.
 
 A test compares them with the parameters of the estimators, so a misspelt option is found while it is written.
 """
@@ -74,4 +74,4 @@ class MethodOptions(TypedDict, total=False):
 
 
 class FitOptions(ColumnKeywords, MethodOptions, total=False):
-    """Everything that `fit` takes beside its named parameters."""
+    """Everything that `fit` takes besides its named parameters."""

@@ -96,7 +96,7 @@ def fit(
 
 
 def _other_place(name: str) -> str | None:
-    """Where a parameter belongs that is none of `fit`: to the score or to the knowledge, if to either."""
+    """Where a parameter belongs that is not one of `fit`: to the score or to the knowledge, if to either."""
     from gflowdag.data import Knowledge
     from gflowdag.score import SCORES
 

@@ -20,7 +20,7 @@ from gflowdag.score import Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 LEAST_BURN_IN = 0.2  # of num_steps
-_CHAIN_BYTES = 2**30  # bytes for what the chains keep beside their graphs
+_CHAIN_BYTES = 2**30  # bytes for what the chains keep besides their graphs
 
 
 @keyword_parameters

@@ -20,7 +20,7 @@ from gflowdag.runtime.messages import memory
 
 # What a table may have that not every method can use.
 DISCRETE = "discrete data"
-MIXED = "continuous beside discrete columns"
+MIXED = "continuous and discrete columns together"
 INTERVENTIONS = "interventions"
 KNOWN_EDGES = "required or forbidden edges"
 MAX_PARENTS = "max_parents"
@@ -64,7 +64,7 @@ class Method:
         assumes: what it takes for granted beyond the score and the prior.
         use_when: advice on choosing it.
         seconds: with default settings, from the number of variables; None if it was never measured.
-        num_bytes: of memory beside Python and its packages, from the number of variables.
+        num_bytes: of memory besides Python and its packages, from the number of variables.
         extra: optional dependencies, as in `pip install "gflowdag[EXTRA]"`.
         least_variables: fewest variables.
         most_variables: most variables with default settings.

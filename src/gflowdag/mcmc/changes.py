@@ -156,7 +156,7 @@ class DeltaChanges(NamedTuple):
 
 
 def memory_per_chain(deltas: Deltas, d: int) -> int:
-    """Bytes that each chain keeps beside its graph."""
+    """Bytes that each chain keeps besides its graph."""
     if isinstance(deltas, TableDeltas | OnDemandDeltas):
         return 0
     state = jax.eval_shape(deltas.init, jax.ShapeDtypeStruct((d, d), np.bool_))
