@@ -182,6 +182,7 @@ def test_names_of_heat_map_and_graph_never_overlap(open_report, browser, number,
         assert len(boxes(browser, ".heat-names > text")) > 4
         assert overlaps(boxes(browser, ".heat-names > text")) == 0
         assert overlaps(boxes(browser, "#drawing .names > text:not(.unnamed)")) == 0
+        assert overlaps(boxes(browser, "#drawing .block-names > text")) == 0
 
 
 @pytest.mark.long

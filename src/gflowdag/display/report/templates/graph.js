@@ -100,7 +100,7 @@ function blockLines(edges) {
     const a = layout.group[source], b = layout.group[target];
     if (a !== b) counts.set(`${a},${b}`, (counts.get(`${a},${b}`) ?? 0) + 1);
   }
-  const lines = svg("g", { class: "block-lines" });
+  const lines = svg("g", { class: "block-lines", style: `opacity: ${clamp(100 / counts.size, 0.25, 1).toFixed(2)}` });
   for (const [key, count] of counts) {
     const [a, b] = key.split(",").map(Number), back = counts.get(`${b},${a}`) ?? 0;
     if (back && a > b) continue;
@@ -150,16 +150,23 @@ function fitNames(scale) {
   }
 }
 
+// Names of blocks, the largest first; one that would overlap another is left out.
 function fitBlockNames(scale) {
-  for (const label of world.querySelectorAll(".block-names > text")) {
-    const { members, box: [left, , right], connected } = layout.blocks[Number(label.dataset.block)];
-    const fontSize = BLOCK_NAME_SIZE / scale, letters = Math.floor((scale * (right - left) - 8) / (0.56 * BLOCK_NAME_SIZE));
+  const labels = [...world.querySelectorAll(".block-names > text")], blockOf = (label) => layout.blocks[Number(label.dataset.block)];
+  const fontSize = BLOCK_NAME_SIZE / scale, letter = 0.6 * fontSize, lineHeight = 1.2 * fontSize;
+  const taken = [];
+  for (const label of labels.sort((a, b) => blockOf(b).members.length - blockOf(a).members.length)) {
+    const { members, box: [left, , right], connected } = blockOf(label);
+    const letters = Math.floor((scale * (right - left) - 8) / (0.56 * BLOCK_NAME_SIZE));
     const cut = (text) => (text.length <= letters ? text : letters > 2 ? `${text.slice(0, letters - 1)}…` : "");
-    const x = label.getAttribute("x");
-    const lines = connected ? [report.graph.labels[members[0]], ...(members.length > 1 ? [`+ ${members.length - 1}`] : [])] : [`${members.length} without edges`];
+    const x = Number(label.getAttribute("x")), y = Number(label.getAttribute("y"));
+    const lines = (connected ? [report.graph.labels[members[0]], ...(members.length > 1 ? [`+ ${members.length - 1}`] : [])] : [`${members.length} without edges`]).map(cut);
+    const half = [(letter * Math.max(...lines.map((line) => line.length))) / 2, (lineHeight * lines.length) / 2];
+    const free = taken.every(([x1, y1, half1]) => Math.abs(x - x1) >= half[0] + half1[0] || Math.abs(y - y1) >= half[1] + half1[1]);
+    if (free) taken.push([x, y, half]);
     label.style.fontSize = `${fontSize.toFixed(1)}px`;
-    label.replaceChildren(...lines.map((line, index) =>
-      svg("tspan", { x, dy: `${index === 0 ? -0.6 * (lines.length - 1) + 0.35 : 1.2}em` }, cut(line))));
+    label.replaceChildren(...(free ? lines : []).map((line, index) =>
+      svg("tspan", { x, dy: `${index === 0 ? -0.6 * (lines.length - 1) + 0.35 : 1.2}em` }, line)));
   }
   const headSize = clamp(box.width / 900, 0.55, 1) / scale; // smaller on a phone, where blocks are small
   for (const { head, place } of drawn.blockHeads) head.setAttribute("transform", `${place} scale(${headSize.toFixed(3)})`);
