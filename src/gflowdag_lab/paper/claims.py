@@ -429,12 +429,16 @@ def _held_out(tables: Tables) -> Finding:
     ours, truth = table["median"][speaker], table["median"]["truth"]
     published = paper_numbers.LINEAR_GAUSSIAN[20]["held_out"][PAPERS_RECIPE][1]
     gap = paper_numbers.TRUE_GRAPH_HELD_OUT[20] - published
-    text = f"{abs(truth - ours):.1f} nats {'below' if truth > ours else 'above'} the true graph"
+    text = f"{_apart(ours - truth)} the true graph"
     why = f"log P(G, D'|D), median of the samples, one data set; the paper's is {gap:.1f} nats below"
     if "exact" in table.index:
-        why += f"; exact draws here {truth - table['median']['exact']:.1f} nats below"
+        why += f"; exact draws here are {_apart(table['median']['exact'] - truth)} it"
     rows = _of(fits, speaker)
-    return Finding(text, truth - ours <= gap, rows, why + _behind(speaker, fits), speaker)
+    return Finding(text, bool(abs(truth - ours) <= gap), rows, why + _behind(speaker, fits), speaker)
+
+
+def _apart(nats: float) -> str:
+    return f"{abs(nats):.1f} nats {'above' if nats > 0 else 'below'}"
 
 
 def _interventional_auroc(tables: Tables) -> Finding:
