@@ -36,7 +36,7 @@ def network_requests(browser, page: str) -> list[str]:
 
 def wait_until_ready(browser) -> None:
     """Until the numbers are unpacked and drawn; a page that cannot draw says why in its console."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not browser.execute_script("return document.documentElement.dataset.ready"):
         assert time.monotonic() < deadline, browser.get_log("browser")
         time.sleep(0.02)
