@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gflowdag_lab.measurements.cases import false_trust as search
+from gflowdag_lab.measurements.hard_posteriors import FAMILIES, hard_posterior
 from gflowdag_lab.measurements.harness import Options
 
 
@@ -60,3 +61,9 @@ def test_trusted_answers_that_are_wrong_are_counted_and_bounded() -> None:
     share = found["share_at_most"]
     assert (1 - share) ** 59 + 59 * share * (1 - share) ** 58 == pytest.approx(0.05)
     assert search.upper_bound(0, 59) == pytest.approx(1 - 0.05 ** (1 / 59))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_has_problems_of_three_to_five_variables(family: str) -> None:
+    for d in (3, 4, 5):
+        assert hard_posterior(family, 0, d).data.num_variables == d

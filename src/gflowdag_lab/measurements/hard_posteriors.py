@@ -7,6 +7,7 @@ score where the posterior is not that of the table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,6 +19,10 @@ import gflowdag as gd
 from gflowdag.errors import DataError
 from gflowdag.graph import erdos_renyi
 from gflowdag.score import make_score
+
+
+SHARE_OF_PAIRS = 0.75  # that have an edge in the graphs behind the tables
+_MOST_TRIES = 100  # to draw a table that is not refused
 
 
 class Hard(NamedTuple):
@@ -53,7 +58,7 @@ def parity(rng: np.random.Generator, d: int) -> Hard:
 def near_deterministic(rng: np.random.Generator, d: int) -> Hard:
     """Each column all but follows from others: linear with noise of a hundredth, or copies with few flips."""
     rows = int(rng.choice([30, 100, 300]))
-    graph = erdos_renyi(d, 1.5 * d, rng)
+    graph = erdos_renyi(d, SHARE_OF_PAIRS * d * (d - 1) / 2, rng)
     if rng.random() < 0.5:
         noise = rng.choice([0.003, 0.01, 0.03], d) * rng.normal(size=(rows, d))
         return Hard(gd.Dataset.from_array(_linear(graph, noise, rng)))
@@ -68,7 +73,7 @@ def near_deterministic(rng: np.random.Generator, d: int) -> Hard:
 def permuted_interventions(rng: np.random.Generator, d: int) -> Hard:
     """Half of the rows are said to be of interventions, on columns that were not the ones set."""
     rows = int(rng.choice([100, 500, 2000]))
-    graph = erdos_renyi(d, 1.5 * d, rng)
+    graph = erdos_renyi(d, SHARE_OF_PAIRS * d * (d - 1) / 2, rng)
     target = np.where(rng.random(rows) < 0.5, rng.integers(0, d, rows), d)
     mask = target[:, None] == np.arange(d)
     values = rng.normal(size=(rows, d))
@@ -88,7 +93,7 @@ def huge_table(rng: np.random.Generator, d: int) -> Hard:
     The local scores of the table stand for it: reading it again in every fit would take most of the time.
     """
     rows = 100_000
-    graph = erdos_renyi(d, 1.5 * d, rng)
+    graph = erdos_renyi(d, SHARE_OF_PAIRS * d * (d - 1) / 2, rng)
     values = _linear(graph, rng.normal(size=(rows, d)), rng, least=0.003)
     if rng.random() < 0.5:
         data = gd.Dataset.from_array(values)
@@ -147,11 +152,10 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], Hard]] = {
 def hard_posterior(family: str, seed: int, d: int) -> Hard:
     """The `seed`-th problem of a family; tables with copies of a column are refused, and drawn again."""
     rng = np.random.default_rng([*family.encode(), seed, d])
-    while True:
-        try:
+    for _ in range(_MOST_TRIES - 1):
+        with suppress(DataError):
             return FAMILIES[family](rng, d)
-        except DataError:
-            continue
+    return FAMILIES[family](rng, d)
 
 
 @lru_cache(maxsize=32)
