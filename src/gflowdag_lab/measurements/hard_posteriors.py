@@ -20,7 +20,6 @@ from gflowdag.errors import DataError
 from gflowdag.graph import erdos_renyi
 from gflowdag.score import make_score
 
-
 SHARE_OF_PAIRS = 0.75  # that have an edge in the graphs behind the tables
 _MOST_TRIES = 100  # to draw a table that is not refused
 

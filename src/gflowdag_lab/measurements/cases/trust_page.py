@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from gflowdag.runtime import atomic_write
@@ -23,6 +24,7 @@ from gflowdag_lab.measurements.cases.false_trust import (
 )
 from gflowdag_lab.measurements.harness import Options, Row, case, markdown
 
+AIM = 0.001  # of the trusted answers at default options that are wrong, at most
 PAGE = FOLDER.with_suffix(".md")
 FUZZED = ("damaged files", "made-up files", "guided fuzzing")  # kinds of tallies that are not faults
 # Why an answer was trusted and wrong, by family, seed, method and options: each one is explained.
@@ -59,8 +61,8 @@ were, a hundred thousand rows, two modes far apart, a score of its own for every
 one. Chains have five variables, order MCMC at default options and GFlowNets four. *Short* are runs of few
 chains, few steps or little training, which are to provoke it; the options of each are in
 `gflowdag_lab/measurements/cases/false_trust.py`. `share_at_most` is the upper bound of Clopper and
-Pearson (one-sided, 95 %) on the share of the trusted answers that are wrong. The aim is 0.001 at default
-options.
+Pearson (one-sided, 95 %) on the share of the trusted answers that are wrong. The aim is {aim} at default
+options. {decided}
 
 {by_method}
 
@@ -82,7 +84,8 @@ of luck. It is counted by itself, as the known limit of chains.
 process that dies, at the first thing that is done to a file, at the second, and so on to the last; bits
 of files turned over, one after another; too little memory. *Struck* counts the faults that came while the
 program was at work. After each of them nothing that was finished is lost, no file is half, and a run that
-goes on ends with the same bytes as without the fault. A test that fails leaves no row.
+goes on ends with the same bytes as without the fault. A test that fails, or has not been run for this
+page, leaves no row.
 
 {faults}
 
@@ -116,6 +119,8 @@ def trust_page(options: Options) -> Iterator[Row]:
         promises=markdown(_promises(runs, faults, fuzzed)),
         enumerated=markdown([dict(row) for row in stored(enumerated.FILE)]),
         tolerated=TOLERATED,
+        aim=AIM,
+        decided=_decided(_at_default_options(runs)),
         by_method=markdown(by_method),
         by_family=markdown(list(summary_by_family(runs))),
         explained=_explained(runs),
@@ -131,7 +136,7 @@ def trust_page(options: Options) -> Iterator[Row]:
 
 def _promises(runs: list[Fit], faults: list[Fit], fuzzed: list[Fit]) -> list[Row]:
     """Every promise, the tests that fail where it does not hold, and what was tried."""
-    default = next(row for row in summary(runs) if row["of"] == ALL and row["options"] == "default")
+    default = _at_default_options(runs)
     whole = counts(runs)
     kills = [row for row in faults if row["kind"] == "kill -9"]
     flips = [row for row in faults if row["kind"] == "flipped bits"]
@@ -199,6 +204,21 @@ def _promises(runs: list[Fit], faults: list[Fit], fuzzed: list[Fit]) -> list[Row
         ),
     )
     return [{"promise": one, "tested by": tests, "tried": tried} for one, tests, tried in promises]
+
+
+def _at_default_options(runs: list[Fit]) -> Row:
+    return next(row for row in summary(runs) if row["of"] == ALL and row["options"] == "default")
+
+
+def _decided(default: Row) -> str:
+    """Whether the aim is reached; where there are too few answers, how many it takes."""
+    if default["share_at_most"] <= AIM:
+        return "It is reached."
+    enough = math.ceil(math.log(0.05) / math.log1p(-AIM))
+    return (
+        f"It can be confirmed from {enough:,} trusted answers on, none of them wrong. There are "
+        f"{default['trusted']:,}, {default['false']} of them wrong: it is not decided."
+    )
 
 
 def _sum(rows: list[Fit], column: str) -> int:
