@@ -111,27 +111,30 @@ The command is that of the faults; a fuzzer that looks for new lines needs the p
 @case
 def trust_page(options: Options) -> Iterator[Row]:
     """Write `docs/laboratory/trust.md`, not with `--quick`; prints the false trust by method."""
+    if not options.quick:
+        with atomic_write(PAGE) as stream:
+            stream.write(page())
+    yield from summary(stored(FOLDER / "runs.csv"))
+
+
+def page() -> str:
+    """The page, from the files in the folder alone."""
     runs, tallies = stored(FOLDER / "runs.csv"), stored(FOLDER / "tallies.csv")
-    by_method = list(summary(runs))
     fuzzed = [row for row in tallies if row["kind"] in FUZZED]
     faults = [row for row in tallies if row["kind"] not in FUZZED]
-    text = TEXT.format(
+    return TEXT.format(
         promises=markdown(_promises(runs, faults, fuzzed)),
         enumerated=markdown([dict(row) for row in stored(enumerated.FILE)]),
         tolerated=TOLERATED,
         aim=AIM,
         decided=_decided(_at_default_options(runs)),
-        by_method=markdown(by_method),
+        by_method=markdown(list(summary(runs))),
         by_family=markdown(list(summary_by_family(runs))),
         explained=_explained(runs),
         faults=markdown([_fault(row) for row in faults]),
         inputs=markdown([_fuzz(row) for row in fuzzed]),
         supply=_supply(),
     )
-    if not options.quick:
-        with atomic_write(PAGE) as stream:
-            stream.write(text)
-    yield from by_method
 
 
 def _promises(runs: list[Fit], faults: list[Fit], fuzzed: list[Fit]) -> list[Row]:
