@@ -10,6 +10,9 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+EXTRAS = ("baselines", "gadget", "dask")
+HEAD = "| package | version seen | licence |\n|---|---|---|\n"
+
 
 def project_name(requirement: str) -> str:
     """The name in front of versions, extras and conditions."""
@@ -41,16 +44,31 @@ def licence(distribution: metadata.Distribution) -> str:
     return (facts.get("License") or "not stated").splitlines()[0][:60]
 
 
+def table(distributions: dict[str, metadata.Distribution]) -> str:
+    """The rows of distributions, by name."""
+    return "".join(
+        f"| {name} | {one.version} | {licence(one)} |\n" for name, one in sorted(distributions.items())
+    )
+
+
 pyproject = tomllib.loads(Path(__file__).parent.parent.joinpath("pyproject.toml").read_text(encoding="utf-8"))
+project = pyproject["project"]
 found: dict[str, metadata.Distribution] = {}
-for dependency in pyproject["project"]["dependencies"]:
+for dependency in project["dependencies"]:
     needed(project_name(dependency), found)
-rows = [f"| {name} | {one.version} | {licence(one)} |" for name, one in sorted(found.items())]
+rows = table(found)
+further = dict(found)
+for extra in EXTRAS:
+    for dependency in project["optional-dependencies"][extra]:
+        needed(project_name(dependency), further)
+rows_of_extras = table({name: one for name, one in further.items() if name not in found})
 text = (
     "# Licences of the dependencies\n\n"
     "What `pip install gflowdag` brings along, as each package states it "
     "(made by `python docs/make_licences.py`).\n\n"
-    "| package | version seen | licence |\n|---|---|---|\n"
+    f"{HEAD}{rows}\n## Extras\n\nWhat the extras {', '.join(f'`{extra}`' for extra in EXTRAS)} bring "
+    "along beside it. The extras `notebook` (ipywidgets) and `gpu` (libraries of NVIDIA) are not listed.\n\n"
+    f"{HEAD}{rows_of_extras}"
 )
 page = Path(__file__).parent / "reference" / "licences.md"
-page.write_text(text + "\n".join(rows) + "\n", encoding="utf-8")
+page.write_text(text, encoding="utf-8")
