@@ -22,7 +22,7 @@ FILE = FOLDER / "enumerated.csv"
 @case
 def by_enumeration(options: Options) -> Iterator[Row]:
     """Exact posteriors of small hard problems, `problems` of each family, against the sum over every DAG."""
-    problems = 2 if options.quick else int(options.extra.get("problems", 50))
+    problems = 2 if options.quick else int(options.extra.get("problems", 20))
     rows: list[Row] = []
     for family in FAMILIES:
         for d in (3, 4):
