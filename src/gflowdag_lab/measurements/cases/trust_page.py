@@ -71,7 +71,7 @@ By family of posteriors, all methods and options:
 {by_family}
 
 The *needle* is one complete graph behind a barrier: it has about half of the probability, and a basin of
-no size. No method that walks in small steps can know of it, and whether its answer is right is a matter
+no size. A chain that changes an edge at a time cannot know of it, and whether its answer is right is a matter
 of luck. It is counted by itself, as the known limit of chains.
 
 {explained}
@@ -132,7 +132,7 @@ def page() -> str:
         by_family=markdown(list(summary_by_family(runs))),
         explained=_explained(runs),
         faults=markdown([_fault(row) for row in faults]),
-        inputs=markdown([_fuzz(row) for row in fuzzed]),
+        inputs=markdown([_fuzz(row) for row in fuzzed]) if fuzzed else "Not counted on this version.",
         supply=_supply(),
     )
 
@@ -247,7 +247,9 @@ def _explained(runs: list[Fit]) -> str:
         family, seed, method, options = (row[name] for name in ("family", "seed", "method", "options"))
         reason = EXPLAINED[family, seed, method, options]
         lines.append(f"- {family} {seed}, {method}, {options}, wrong by {float(row['error']):.2f}: {reason}")
-    return "Each of them:\n\n" + "\n".join(lines) if lines else "There is none."
+    return (
+        "Each of them:\n\n" + "\n".join(lines) if lines else "No trusted answer was wrong by more than that."
+    )
 
 
 def _supply() -> str:
