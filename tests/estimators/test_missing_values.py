@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from typer.testing import CliRunner
 
 import gflowdag as gd
+from gflowdag.cli.app import app
 from gflowdag.data import Dataset
 from gflowdag.errors import DataError, GFlowDAGError
 from gflowdag.graph.enumeration import all_dags
@@ -219,3 +222,41 @@ def test_sampled_answers_agree_with_the_exact_one(method: str) -> None:
     post = gd.fit(table, method=method, completions=400 if method != "mc3" else 3, **short)
     assert np.abs(post.edge_probabilities().to_numpy() - exactly).max() < 0.06
     assert post.diagnostics().imputation is not None
+
+
+def test_a_table_without_gaps_has_the_answer_that_it_had() -> None:
+    imputed, dropped = (gd.fit(NUMBERS, missing=missing) for missing in ("impute", "drop"))
+    assert imputed.log_evidence == dropped.log_evidence
+    assert np.array_equal(imputed.samples, dropped.samples)
+    assert imputed.diagnostics().verdict == "exact"
+    assert imputed.diagnostics().imputation is None
+    with pytest.raises(DataError, match="Nothing was imputed"):
+        imputed.imputed("a")
+
+
+def test_the_command_line_imputes_and_keeps_the_draws(tmp_path: Path) -> None:
+    holed(NUMBERS, [(0, 0), (3, 1)]).to_csv(tmp_path / "t.csv", index=False)
+    run, words = tmp_path / "run", ["fit", str(tmp_path / "t.csv"), "--completions", "40", "-q"]
+    answer = CliRunner().invoke(app, [*words, "--out", str(run)])
+    assert answer.exit_code == 0, answer.output
+    assert json.loads((run / "config.json").read_text())["missing"] == "impute"
+    assert gd.Posterior.load(run).imputed("b").columns.tolist() == [3]
+    dropped = CliRunner().invoke(app, [*words, "--missing", "drop", "--out", str(tmp_path / "dropped")])
+    assert dropped.exit_code == 0, dropped.output
+    assert "2 of 40 rows were dropped" in " ".join(
+        gd.Posterior.load(tmp_path / "dropped").diagnostics().notes
+    )
+
+
+def test_a_budget_ends_the_chains_and_says_so() -> None:
+    post = gd.fit(holed(NUMBERS, [(0, 0), (3, 1), (9, 2)]), method="exact", budget=2.0, completions=10**6)
+    told = post.diagnostics()
+    assert told.share_done is not None
+    assert told.share_done < 0.5
+    assert "The budget of" in told.explanation
+
+
+def test_effects_over_imputed_cells_are_refused_with_the_reason() -> None:
+    post = gd.fit(holed(NUMBERS, [(0, 0)]), completions=40)
+    with pytest.raises(GFlowDAGError, match="each completed table has parameters of its own"):
+        post.effect("a", "b")

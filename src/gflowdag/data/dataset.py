@@ -312,7 +312,9 @@ class Dataset:
     @property
     def is_complete(self) -> np.ndarray:
         """Which rows have no missing cell, bool [n]."""
-        return np.ones(self.num_rows, bool) if self.missing is None else ~self.missing.any(axis=1)
+        if self.missing is None:
+            return np.ones(self.num_rows, bool)
+        return np.logical_not(self.missing.any(axis=1))
 
     @property
     def standardized(self) -> bool:

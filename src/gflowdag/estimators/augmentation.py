@@ -197,7 +197,7 @@ def _summary(
     return Completions(
         edges,
         errors,
-        np.mean(paths, axis=0, dtype=np.float64) if paths else None,
+        np.asarray(np.mean(paths, axis=0), np.float64) if paths else None,
         np.array([cells for _, cells, _ in kept]),
         np.array([graphs for _, _, graphs in kept]),
         verdict,

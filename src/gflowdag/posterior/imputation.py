@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,14 +55,14 @@ class Imputation:
             ValueError: it is none.
         """
         try:
-            known = {part.name: content[part.name] for part in fields(cls)}
-            counts = [int(known[name]) for name in ("missing_cells", "completions", "num_chains")]
-            share = known["between_share"]
+            share = content["between_share"]
             return cls(
-                *counts,
-                float(known["r_hat"]),
+                int(content["missing_cells"]),
+                int(content["completions"]),
+                int(content["num_chains"]),
+                float(content["r_hat"]),
                 None if share is None else float(share),
-                str(known["assumption"]),
+                str(content["assumption"]),
             )
         except (TypeError, KeyError, ValueError, OverflowError) as error:
             raise ValueError(f"no description of an imputation: {error}") from error
