@@ -25,7 +25,11 @@ from gflowdag.score.missing_cells import CellDraws, start_at_random
 
 NUM_CHAINS = 4
 FEWEST_ROUNDS = 50  # of a chain, before it is judged
-MOST_ROUNDS = 1000  # where nobody says how many
+MOST_ROUNDS = 4000  # where nobody says how many
+_MOST_NUMBERS = (
+    1 << 26
+)  # that edge probabilities of all rounds may take; fewer rounds where there are many edges
+_LATER = 1.25  # chains are judged again when they are that much longer
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
 _SCATTERING = 3  # draws of the cells given a random graph, to begin with
 _MOST_KEPT = 128  # completed tables of a chain; then every second is forgotten
@@ -149,21 +153,23 @@ def run(
         draw_graphs: a step over graphs given a completed table.
         seed: of the chains.
         starts: where each chain begins.
-        num_rounds: of each chain; None until they agree, or `MOST_ROUNDS`.
+        num_rounds: of each chain; None until they agree, or as many as there is room for.
         deadline: the end of the time there is.
         max_error: the largest Monte-Carlo error of an edge probability at which they stop.
         progress: told how far they are.
     """
     randoms = np.random.default_rng(seed).spawn(len(starts))
     chains = [Chain(values, rng) for values, rng in zip(starts, randoms, strict=True)]
-    planned = num_rounds or MOST_ROUNDS
-    done = 0
+    most = int(np.clip(_MOST_NUMBERS // (len(chains) * augmentation.data.num_variables**2), 200, MOST_ROUNDS))
+    planned = num_rounds or most
+    done, due = 0, FEWEST_ROUNDS
     while True:
         for number, chain in enumerate(chains):
             chain.go_on(augmentation, number, draw_graphs)
         done += 1
         over = done >= planned or (deadline.has_passed and done >= _LEFT_OUT * 4)
-        if over or (num_rounds is None and done % FEWEST_ROUNDS == 0):
+        if over or (num_rounds is None and done >= due):
+            due = int(_LATER * done)
             edges, errors, verdict = judged(chains)
             progress(done, planned, r_hat=verdict.r_hat, error=verdict.error)
             if over or (verdict.trusted and verdict.error <= max_error):
