@@ -160,7 +160,8 @@ def _logarithms(data: Dataset, options: ReadOptions) -> ReadOptions | None:
     """
     found: dict[str, Transform] = {}
     for name, numbers in zip(data.names, data.values.T, strict=True):
-        if data.kinds[data.names.index(name)] == "continuous" and skewness(numbers).value > _FAR:
+        seen = numbers[~np.isnan(numbers)]
+        if data.kinds[data.names.index(name)] == "continuous" and skewness(seen).value > _FAR:
             remedy = transform_remedy(data, [name])
             if remedy is not None and remedy.transform in ("log", ((name, "log"),)):
                 found[name] = "log"
