@@ -256,6 +256,13 @@ def test_numbers_with_few_rows_each_are_measurements(tmp_path: Path) -> None:
     assert not said.options.continuous
 
 
+def test_a_skewed_column_with_gaps_is_transformed_beside_levels() -> None:
+    crp = np.where(np.arange(ROWS) == 5, np.nan, np.exp(NUMBERS["a"]))
+    proposal = proposed(NUMBERS.assign(crp=crp, arm=["u", "v"] * 30))
+    assert proposal is not None
+    assert proposal.options.transform == {"crp": "log"}
+
+
 def test_what_the_user_said_stays(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     messy().to_csv(table, index=False)
