@@ -257,7 +257,7 @@ def test_numbers_with_few_rows_each_are_measurements(tmp_path: Path) -> None:
 
 
 def test_a_skewed_column_with_gaps_is_transformed_beside_levels() -> None:
-    crp = np.where(np.arange(ROWS) == 5, np.nan, np.exp(NUMBERS["a"]))
+    crp = np.where(np.arange(ROWS) == 5, np.nan, np.exp(np.random.default_rng(1).normal(size=ROWS)))
     proposal = proposed(NUMBERS.assign(crp=crp, arm=["u", "v"] * 30))
     assert proposal is not None
     assert proposal.options.transform == {"crp": "log"}
