@@ -71,12 +71,13 @@ def beyond_networks(options: Options) -> Iterator[Row]:
 
 @case
 def beyond_resources(options: Options) -> Iterator[Row]:
-    """Peak memory, seconds to the first verdict and rate, at `size` d and `rows` N: one process a row."""
-    d, num_rows = int(options.extra.get("size", 20)), int(options.extra.get("rows", 300))
-    kind, budget = options.extra.get("kind", "continuous"), float(options.extra.get("budget", 60))
-    frame = _discrete(d, num_rows, 0) if kind == "discrete" else _sparse(d, num_rows, 0)
-    for row, _ in _fits(options, frame, budget=budget, prior="fair"):
-        yield {"kind": kind, "d": d, "N": num_rows, "budget": budget, **row}
+    """Memory and seconds of the starts and 64 sweeps, at ascending `sizes` and `rows`, of a `kind`."""
+    kind = options.extra.get("kind", "continuous")
+    for d in _numbers(options, "sizes", "20" if options.quick else "20,50,100"):
+        for num_rows in _numbers(options, "rows", "300"):
+            frame = _discrete(d, num_rows, 0) if kind == "discrete" else _sparse(d, num_rows, 0)
+            for row, _ in _fits(options, frame, iterations=64, prior="fair"):
+                yield {"kind": kind, "d": d, "N": num_rows, **row}
 
 
 def _seeds(options: Options, what: Row, frame: pd.DataFrame, **settings: Any) -> Iterator[Row]:
