@@ -93,14 +93,13 @@ def test_the_recipe_learns_four_variables():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("preset", ["fast", "paper", "retuned"])
-def test_many_discrete_columns_are_scored_on_demand(preset):
+def test_many_discrete_columns_are_scored_on_demand():
     """Beyond the variables that a table of all parent sets can hold."""
     rng = np.random.default_rng(0)
     data = gd.Dataset.from_array(rng.integers(0, 2, size=(60, 22)))
     options = {"num_weighted": 8, "num_samples": 8, "num_training_graphs": 0, "num_held_out_graphs": 0}
     training = {"iterations": 2, "batch_size": 4, "random_state": 0}
-    estimator = gd.DAGGFlowNet(preset=preset, score="bde", **training, **options)
+    estimator = gd.DAGGFlowNet(score="bde", **training, **options)
     posterior = estimator.fit(data).posterior_
     fresh = make_score(data, score="bde", prior=estimator.structure_prior).log_score(posterior.samples)
     assert posterior.log_scores == pytest.approx(fresh)
