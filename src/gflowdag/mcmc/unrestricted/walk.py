@@ -41,8 +41,14 @@ def start_walkers(
 ) -> Walkers:
     """Chains from scattered graphs, each cooled to the posterior of its own score, until the deadline."""
     pool_seed, chain_seed = (int(number) for number in np.random.SeedSequence(seed).generate_state(2))
-    sizes = {"core_size": core_size, "num_outsiders": num_outsiders}
-    pools, _ = start(scores[0], num_chains=len(scores), seed=pool_seed, deadline=deadline, **sizes)
+    pools, _ = start(
+        scores[0],
+        num_chains=len(scores),
+        core_size=core_size,
+        num_outsiders=num_outsiders,
+        seed=pool_seed,
+        deadline=deadline,
+    )
     chains = scattered_chains(scores[0], len(scores), chain_seed)
     for chain, score in zip(chains, scores, strict=True):
         cool(chain, pools, local_tables(score, pools), _COOLING, deadline=deadline)
