@@ -129,8 +129,8 @@ def _widest(frame: pd.DataFrame, how: dict[str, Any], kinds: set[str], most: int
         if len(chosen) == most:
             break
         try:
-            one = Dataset.from_frame(frame[[name]], **how)
-            wider = Dataset.from_frame(frame[[*chosen, name]], **how) if chosen else one
+            one = Dataset.from_frame(pd.DataFrame(frame[[name]]), **how)
+            wider = Dataset.from_frame(pd.DataFrame(frame[[*chosen, name]]), **how) if chosen else one
         except GFlowDAGError:
             continue
         if set(one.kinds) <= kinds:
