@@ -171,5 +171,5 @@ def test_the_report_of_a_comparison_says_how_the_table_was_read(folder: Path) ->
     settings = page.partition("<dt>Settings</dt>")[2].partition("</dd>")[0]
     assert "standardize = False" in settings
     assert "max_parents = 1" in settings
-    assert "missing = error" in settings
+    assert "missing = impute" in settings
     assert "= ()" not in settings  # what was not given is left out

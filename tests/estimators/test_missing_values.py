@@ -139,7 +139,7 @@ def test_levels_are_imputed_as_levels() -> None:
     assert set(drawn[0]) <= {"no", "yes"}
 
 
-def test_diagnostics_say_what_was_imputed_and_presumed() -> None:
+def test_diagnostics_say_what_was_imputed_and_assumed() -> None:
     post = gd.fit(holed(NUMBERS, [(0, 0), (3, 1)]), completions=100)
     told = post.diagnostics()
     assert told.imputation is not None
@@ -149,7 +149,7 @@ def test_diagnostics_say_what_was_imputed_and_presumed() -> None:
     assert 0 < told.imputation.between_share < 1
     assert post.log_evidence is None
     assert any("2 cells of 120 are missing and imputed" in note for note in told.notes)
-    assert "Presumed is that" in told.explanation
+    assert "It is assumed that" in told.explanation
 
 
 def test_scales_are_those_of_the_observed_cells() -> None:

@@ -75,7 +75,7 @@ def test_auto_goes_on_with_its_chains_although_a_larger_budget_would_reach_the_e
     tmp_path, monkeypatch
 ) -> None:
     budgets = iter([("parent-set-mcmc", "so"), ("exact", "so")])
-    monkeypatch.setattr("gflowdag.estimators.auto.automatic_choice", lambda *_: next(budgets))
+    monkeypatch.setattr("gflowdag.estimators.auto.automatic_choice", lambda *_, **__: next(budgets))
     for resume in (False, True):
         post = gd.AutoPosterior(
             budget=2.0, folder=tmp_path, resume=resume, num_samples=10, random_state=0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, Diagnostics
+from gflowdag.posterior.imputation import Imputation
 from gflowdag.posterior.model_fit import Finding, ModelFit
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.files import read_npz
@@ -71,6 +72,7 @@ def _full() -> Diagnostics:
         "lost_mass": np.array([0.0, 0.5]),
         "assumed_directions": np.array([[False, True], [False, False]]),
         "score_traces": np.array([[1.0, -np.inf, np.nan]]),
+        "imputation": Imputation(3, 400, 4, 1.01, 0.25),
         "model_fit": ModelFit(
             (Finding("tails", ("a",), "excess kurtosis", (3.0,), "heavy"),), ("rows",), True
         ),

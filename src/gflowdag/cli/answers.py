@@ -159,7 +159,7 @@ def print_effects(found: Effects, console: Console, level: float, settings: Sett
 
 
 def print_trust_in_effects(posterior: Posterior, console: Console) -> None:
-    """How far the graphs are to be trusted, and what an effect presumes beyond them."""
+    """How far the graphs are to be trusted, and what an effect assumes beyond them."""
     found = posterior.diagnosis
     console.print(Text(f"{found.verdict.capitalize()}: {one_line(found.explanation)}"))
     console.print("Effects assume that these variables have no hidden common cause and no feedback.")

@@ -246,7 +246,7 @@ def _rows_with_gaps(
     if (gaps := int(absent[kept].sum())) > 0:
         notes.append(
             f"{counted(gaps, 'cell')} of {absent[kept].size:,} are missing and imputed: {where}. That "
-            "presumes that what is missing does not depend on the missing values themselves, given those "
+            "assumes that what is missing does not depend on the missing values themselves, given those "
             "that are there."
         )
     mostly = [f"{name!r} ({one:.0%})" for name, one in zip(frame.columns, share, strict=True) if one > 0.5]

@@ -26,9 +26,7 @@ from gflowdag.score.missing_cells import CellDraws, start_at_random
 NUM_CHAINS = 4
 FEWEST_ROUNDS = 50  # of a chain, before it is judged
 MOST_ROUNDS = 4000  # where nobody says how many
-_MOST_NUMBERS = (
-    1 << 26
-)  # that edge probabilities of all rounds may take; fewer rounds where there are many edges
+_MOST_NUMBERS = 1 << 26  # kept as edge probabilities of all rounds; many variables have fewer rounds
 _LATER = 1.25  # chains are judged again when they are that much longer
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
 _SCATTERING = 3  # draws of the cells given a random graph, to begin with
@@ -176,7 +174,8 @@ def run(
                 break
         else:
             progress(done, planned)
-    return _summary(chains, edges, errors, verdict, 1.0 if verdict.trusted else done / planned)
+    is_enough = num_rounds is None and verdict.trusted
+    return _summary(chains, edges, errors, verdict, 1.0 if is_enough else done / planned)
 
 
 def judged(chains: list[Chain]) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:

@@ -119,7 +119,7 @@ def _diagnosis(
         f"{counted(missing, 'missing cell')} {was(missing)} imputed {counted(number, 'time')}, by "
         f"{len(found.traces)} chains (R-hat {found.verdict.r_hat:.3f}), and each completed table was fitted "
         f"by itself.{agree} "
-        f"{between:.0%} of the uncertainty about edges is between completed tables. Presumed is that "
+        f"{between:.0%} of the uncertainty about edges is between completed tables. It is assumed that "
         f"{ASSUMPTION}. Of the worst fit: {worst.explanation}",
         r_hat=max((post.diagnosis.r_hat or 1.0 for post in posteriors), default=None),
         edge_errors=np.sqrt(within / number + of_mean / number),

@@ -115,7 +115,7 @@ def _diagnostics(augmentation: Augmentation, found: Completions) -> Diagnostics:
         f"{verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample size "
         f"{fewest:.0f} ({MINIMAL_EFFECTIVE_SAMPLES} or more), and the largest Monte-Carlo error of an edge "
         f"probability {verdict.error:.4f} ({MAXIMAL_ERROR} or less).{advice}{_share(found.between_share)} "
-        f"Presumed is that {ASSUMPTION}.",
+        f"It is assumed that {ASSUMPTION}.",
         r_hat=verdict.r_hat,
         effective_samples=fewest,
         independent_samples=fewest,

@@ -33,7 +33,7 @@ class Imputation:
         r_hat: of these chains, the largest of any edge and of the score.
         between_share: share of the variance of the edges that lies between completed tables, 0 to 1: how much
             of the uncertainty is due to the missing cells. None where it is not known.
-        assumption: what is presumed of the gaps.
+        assumption: what is assumed of the gaps.
     """
 
     missing_cells: int

@@ -127,7 +127,7 @@ def known_parameters(posterior: Posterior) -> ParameterPosterior:
         raise ScoreError(
             "Effects and experiments are not computed over imputed cells: each completed table has "
             "parameters of its own. Fit the rows without missing cells instead, "
-            f"{option('missing', 'drop')}: that presumes that gaps have nothing to do with the values."
+            f"{option('missing', 'drop')}: that assumes that gaps have nothing to do with the values."
         )
     kinds = {column.kind for column in posterior.table.columns} if posterior.table is not None else set[str]()
     if len(kinds) > 1:

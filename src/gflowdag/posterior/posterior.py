@@ -227,7 +227,7 @@ class Posterior(HandOver):
         """The total effect of setting `cause` on `outcome`, with the uncertainty of graph and parameters.
 
         Parameters of every sampled graph are drawn from their posterior and followed along it; graphs without
-        a directed path count as no effect. It presumes that the graph is causal: no hidden common causes.
+        a directed path count as no effect. It assumes that the graph is causal: no hidden common causes.
 
         Args:
             cause: the variable that is set.
@@ -277,7 +277,7 @@ class Posterior(HandOver):
         Each experiment has `num_rows` rows in which one variable is set at random: a number to values of a
         normal distribution as wide as its column, a level to any of them alike. Rows in which nothing is set
         are compared with them. The gain is the mutual information of rows and graph in nats, over the sampled
-        graphs, so it presumes that these are the posterior: more of them (`num_samples`) resolve more.
+        graphs, so it assumes that these are the posterior: more of them (`num_samples`) resolve more.
 
         Args:
             about: a statement or function, as for `probability`: what is to be learnt. `"X ~> Y"` is whether

@@ -2,7 +2,7 @@
 
 Parameters are drawn from their posterior given the graph and the completed table, or integrated out, and the
 missing cells of each row from their distribution given the rest of the row. Alternated with draws of the
-graph given the completed table, that is data augmentation (Tanner & Wong 1987). It presumes that gaps are
+graph given the completed table, that is data augmentation (Tanner & Wong 1987). It assumes that gaps are
 ignorable given what was observed.
 """
 

@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import instead
+from gflowdag.runtime.place import typed
 
 
 @runtime_checkable
@@ -54,7 +55,11 @@ class ErdosRenyiPrior:
         if not 0 < p < 1:
             raise ScoreError(
                 f"prior 'erdos-renyi' with edges_per_node = {self.edges_per_node} means an edge probability "
-                f"of {p:.3g} at {d} variables; choose edges_per_node between 0 and {(d - 1) / 2:g}."
+                f"of {p:.3g} at {d} variables; "
+                + typed(
+                    python=f"choose edges_per_node between 0 and {(d - 1) / 2:g}.",
+                    command_line="choose another one: --prior fair.",
+                )
             )
         k = np.arange(d)
         return k * np.log(p) + (d - 1 - k) * np.log1p(-p)

@@ -115,12 +115,16 @@ def label(method: str) -> str:
 
 def drawn_label(method: str, rows: Frame) -> str:
     """A row's name where its table is not beside it, with what a reader has to know about the row."""
-    mine = rows[rows["method"] == method]
-    if (mine["size"] == "quick").any():
-        return f"{label(method)} (quick)"
-    notes = ["cut short"] if was_cut_short(mine) else []
-    notes += [f"version {version}" for version in earlier_versions(mine)]
+    notes = row_notes(rows[rows["method"] == method])
     return f"{label(method)} ({', '.join(notes)})" if notes else label(method)
+
+
+def row_notes(rows: Frame) -> list[str]:
+    """What a reader has to know about these fits of one method: quick, cut short, by an earlier version."""
+    if (rows["size"] == "quick").any():
+        return ["quick"]
+    notes = ["cut short"] if was_cut_short(rows) else []
+    return notes + [f"version {version}" for version in earlier_versions(rows)]
 
 
 def was_cut_short(rows: Frame) -> bool:
