@@ -231,7 +231,8 @@ class StructureLearner(BaseEstimator):
 
     def for_completed_table(self, data: Dataset, share: float, num_tables: int) -> Self:
         """A copy that infers from one of several completed tables, in a share of the time that is left."""
-        learner = clone(self).set_params(num_samples=-(-self.num_samples // num_tables))
+        learner: Self = clone(self)  # pyright: ignore[reportAssignmentType]
+        learner.set_params(num_samples=-(-self.num_samples // num_tables))
         if "folder" in self._get_param_names():
             learner.set_params(folder=None)
         learner._data, learner._deadline = data, self._deadline.share(share)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def keep_policy(
     with np.errstate(divide="ignore"):
         log_weights = np.log(policy_distribution(space, policy, graphs))
     listed = Posterior(graphs, list(names), method, log_weights=log_weights)
-    features = {name: probabilities(listed).to_numpy() for name, probabilities in FEATURES.items()}
+    features: Any = {name: probabilities(listed).to_numpy() for name, probabilities in FEATURES.items()}
     path = _path(folder, problem, method)
     with atomic_write(path, "wb") as stream:
         np.savez(stream, **features)

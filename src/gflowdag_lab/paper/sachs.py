@@ -187,7 +187,7 @@ def _lines(
 
 def _unweighted(row: dict[str, Any]) -> str | None:
     """The samples without their weights, where they have any."""
-    if pd.isna(row.get("ess")) or "unweighted_edge_max_error" not in row:
+    if bool(pd.isna(row.get("ess"))) or "unweighted_edge_max_error" not in row:
         return None
     names = {"unweighted_e_edges": 2, "unweighted_edge_r": 4, "unweighted_edge_max_error": 3}
     return " / ".join(shown(row[name], digits) for name, digits in names.items())

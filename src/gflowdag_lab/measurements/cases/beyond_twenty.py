@@ -91,13 +91,19 @@ def _seeds(options: Options, what: Row, frame: pd.DataFrame, **settings: Any) ->
 def _between(one: gd.Posterior, other: gd.Posterior) -> Row:
     """How far two fits are apart in any edge, and in units of the stated error of their difference."""
     difference = np.abs(_edges(one) - _edges(other))
-    variance = np.square(one.diagnosis.edge_errors) + np.square(other.diagnosis.edge_errors)
+    variance = np.square(_errors(one)) + np.square(_errors(other))
     in_errors = difference / np.sqrt(np.maximum(variance, 1e-6))  # rarer edges differ by less than 0.004
     return {"from first seed": float(difference.max()), "in stated errors": float(in_errors.max())}
 
 
 def _edges(posterior: gd.Posterior) -> np.ndarray:
     return posterior.edge_probabilities().to_numpy()
+
+
+def _errors(posterior: gd.Posterior) -> np.ndarray:
+    """Stated Monte-Carlo errors of the edges."""
+    assert posterior.diagnosis.edge_errors is not None
+    return posterior.diagnosis.edge_errors
 
 
 def _fits(
@@ -112,7 +118,7 @@ def _fits(
             "verdict": posterior.diagnosis.verdict,
             "R-hat": posterior.diagnosis.r_hat,
             "effective samples": posterior.diagnosis.effective_samples,
-            "stated error": float(np.max(posterior.diagnosis.edge_errors)),
+            "stated error": float(_errors(posterior).max()),
             "sweeps": posterior.diagnosis.iterations,
             "expected edges": float(_edges(posterior).sum()),
             "CPU seconds": time.process_time() - cpu,
@@ -133,21 +139,22 @@ def _sparse(d: int, num_rows: int, table: int) -> pd.DataFrame:
 
 def _discrete(d: int, num_rows: int, table: int) -> pd.DataFrame:
     """Columns of three levels: a sparse linear-Gaussian table, cut at the thirds of each column."""
-    return (
-        _sparse(d, num_rows, table).apply(lambda column: pd.qcut(column, 3, labels=list("abc"))).astype(str)
-    )
+    cut: Any = _sparse(d, num_rows, table).apply(lambda column: pd.qcut(column, 3, labels=list("abc")))
+    return cut.astype(str)
 
 
 def _named(name: str, options: Options) -> tuple[pd.DataFrame, np.ndarray | None]:
     if name == "cancer":
         from sklearn.datasets import load_breast_cancer
 
-        return load_breast_cancer(as_frame=True).data, None
+        loaded: Any = load_breast_cancer(as_frame=True)
+        return loaded.data, None
     if name == "ecoli70":
         frame = pd.read_csv(_large(options) / "ecoli70_300.csv")
         truth = pd.DataFrame(False, index=frame.columns, columns=frame.columns)
-        for edge in pd.read_csv(_large(options) / "ecoli70_graph.csv").itertuples():
-            truth.loc[edge.source, edge.target] = True
+        edges = pd.read_csv(_large(options) / "ecoli70_graph.csv")
+        for source, target in zip(edges["source"], edges["target"], strict=True):
+            truth.loc[source, target] = True
         return frame, truth.to_numpy()
     return pd.read_csv(_large(options) / f"{name}_1000.csv.gz", dtype=str), None
 

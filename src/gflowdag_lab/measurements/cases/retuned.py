@@ -67,7 +67,7 @@ def _levers(options: Options) -> Iterator[Row]:
                 "data": "standardised" if standardize else "raw",
                 "iterations": iterations,
                 "cpu_seconds": seconds,
-                "r_edges": float(np.corrcoef(marginals)[0, 1]),
+                "r_edges": float(np.atleast_2d(np.corrcoef(np.stack(marginals)))[0, 1]),
                 "max_error": float(np.abs(marginals[0] - marginals[1]).max()),
                 "jsd": float(jensenshannon(learnt, exact) ** 2),
                 "edges": float(marginals[0].sum()),
