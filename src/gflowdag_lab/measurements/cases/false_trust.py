@@ -77,9 +77,9 @@ SETTINGS = (
     Setting("mc3", "64 chains, 5,000 steps", SHORT | {"num_steps": 5000, "burn_in": 1000}, CHAIN, 1),
     Setting("mc3", "64 chains, 1,000 steps", SHORT | {"num_steps": 1000, "burn_in": 200}, CHAIN, 1),
     Setting("gadget", "default", FEW, CHAIN, 196),
-    Setting("order-gflownet", "default", {}, NET, 490),
+    Setting("order-gflownet", "default", {}, NET, 8),
     Setting("order-gflownet", "100 iterations", {"iterations": 100}, NET, 8),
-    Setting("dag-gflownet", "default", {}, NET, 490),
+    Setting("dag-gflownet", "default", {}, NET, 8),
     Setting("dag-gflownet", "200 iterations", {"iterations": 200}, NET, 8),
 )
 
