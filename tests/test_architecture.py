@@ -116,6 +116,17 @@ def test_no_approximate_estimator_uses_the_exact_engine() -> None:
         assert "exact" not in _imported_rooms(path), path.name
 
 
+def test_no_approximate_method_keeps_what_the_exact_engine_sums() -> None:
+    """Statements are summed over all DAGs where a posterior holds `local_scores`, and only there."""
+    for path in SOURCE.rglob("*.py"):
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.keyword)
+        ]
+        given = [node for node in calls if node.arg == "local_scores" and ast.unparse(node.value) != "None"]
+        name = path.relative_to(SOURCE).as_posix()
+        assert not given or name in {"estimators/exact.py", "posterior/archive.py"}, name
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     import gflowdag
 

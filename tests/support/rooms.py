@@ -25,9 +25,11 @@ ALLOWED: dict[str, set[str]] = {
     "__init__": {"data", "score", "estimators", "posterior", "display"},
 }
 # A posterior and a comparison hand themselves over to what shows them: `report(path)`, `plot()`. A simulation
-# from a prior asks the score that has it.
+# from a prior asks the score that has it. Statements about an exact posterior are summed by the engine that
+# made it: it alone leaves the scores of all parent sets there.
 HAND_OVER = {
     ("posterior/posterior.py", "display"),
     ("posterior/comparison.py", "display"),
     ("data/simulate.py", "score"),
+    ("posterior/exact_statements.py", "exact"),
 }

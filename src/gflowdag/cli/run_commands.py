@@ -51,7 +51,7 @@ def query(
         return
     for row in rows:
         told = posterior.diagnosis.has_errors and row["error"] >= 0.00005  # not ± 0.0000
-        spread = f" ± {row['error']:.4f}" if told else ""
+        spread = f" ± {row['error']:.4f}" if told else ", exactly" if row.get("exact") else ""
         print(f"{one_line(row['statement'])}: {row['probability']:.4f}{spread}")
         if row.get("assumed"):
             edges = ", ".join(f"{a} → {b}" for a, b in row["assumed"])

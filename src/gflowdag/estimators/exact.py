@@ -91,6 +91,7 @@ class ExactPosterior(StructureLearner):
             best_graph=best,
             log_evidence=answer.log_evidence,
             log_evidence_error=0.0,
+            local_scores=table if d <= exact.MAX_VARIABLES else None,
             diagnosis=Diagnostics(
                 "exact",
                 f"All DAGs on {counted(d, 'variable')} were summed; the samples are independent draws.",

@@ -1,6 +1,7 @@
 """The exact posterior over DAGs by dynamic programming over subsets, for about twenty variables."""
 
 from gflowdag.exact.best import map_graph
+from gflowdag.exact.evidence import given_edges, log_evidence
 from gflowdag.exact.marginals import Exact, posterior
 from gflowdag.exact.recurrence import weigh_completions, weigh_dags
 from gflowdag.exact.references import Reference, reference
@@ -14,6 +15,8 @@ __all__ = [
     "Reference",
     "check_size",
     "estimated_bytes",
+    "given_edges",
+    "log_evidence",
     "map_graph",
     "posterior",
     "potentials",

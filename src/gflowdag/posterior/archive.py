@@ -81,6 +81,8 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
         arrays["log_scores"] = np.asarray(posterior.log_scores, dtype=np.float64)
     if posterior.path_marginals is not None:
         arrays["path_probabilities"] = np.asarray(posterior.path_marginals, dtype=np.float64)
+    if posterior.local_scores is not None:
+        arrays["local_scores"] = np.asarray(posterior.local_scores, dtype=np.float64)
     if posterior.best_graph is not None:
         arrays["best_graph"] = np.asarray(posterior.best_graph, dtype=np.uint8)
     for name in _ARRAYS:
@@ -97,8 +99,9 @@ def read_posterior(path: str | Path) -> Posterior:
 
     Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
     (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n],
-    `path_probabilities` and `best_graph` [d, d], the diagnostics that are arrays, what effects need
-    (`parameters_…`), and draws of missing cells (`imputed_…`). Files of version 0.2 are read too.
+    `path_probabilities` and `best_graph` [d, d], `local_scores` [d, 2^(d−1)], the diagnostics that
+    are arrays, what effects need (`parameters_…`), and draws of missing cells (`imputed_…`). Files of
+    version 0.2 are read too.
     """
     path = Path(path)
     if path.is_dir():
@@ -129,6 +132,7 @@ def read_posterior(path: str | Path) -> Posterior:
         best_graph=None if best is None else best.astype(bool),
         log_evidence=_number(path, meta, "log_evidence"),
         log_evidence_error=_number(path, meta, "log_evidence_error"),
+        local_scores=_read_local_scores(path, arrays),
         diagnosis=_read_diagnostics(path, meta, arrays),
         table=_read_table(path, meta.get("table"), arrays["names"].tolist()),
         parameters=_read_parameters(path, arrays),
@@ -160,6 +164,20 @@ def _check_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
         p = arrays.get(name, np.zeros(1))
         if not np.isfinite(p).all() or p.min(initial=0) < -1e-6 or p.max(initial=0) > 1 + 1e-6:
             raise FileFormatError(f"{path}: {name} holds numbers that are not probabilities")
+
+
+def _read_local_scores(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    scores, d = _floats(arrays.get("local_scores")), len(arrays["names"])
+    if scores is None:
+        return None
+    # Before 2^(d−1) is computed, d is known to be small. Sets may be forbidden (−inf), but not all of a node.
+    if scores.ndim != 2 or scores.shape[1].bit_length() != d or scores.shape != (d, 1 << (d - 1)):
+        raise FileFormatError(
+            f"{path}: local_scores has shape {scores.shape}, which is not that of {d} nodes"
+        )
+    if np.isnan(scores).any() or not np.isfinite(scores.max(axis=1)).all():
+        raise FileFormatError(f"{path}: local_scores holds numbers that are not scores")
+    return scores
 
 
 def _in_parts(graphs: np.ndarray) -> list[np.ndarray]:

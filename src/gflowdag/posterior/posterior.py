@@ -58,6 +58,8 @@ class Posterior(HandOver):
             weights of a prior need not sum to one (uniform: 1 for each graph), so evidences can be compared
             under one prior, not between two.
         log_evidence_error: its standard error; 0 where exact.
+        local_scores: log scores of all parent sets, prior and knowledge included, [d, 2^(d−1)] in compressed
+            index, where all DAGs were summed: what statements are summed over anew. None elsewhere.
         diagnosis: how far to trust all this, as the method says; what `diagnostics()` returns.
         table: how the table was read and coded, and its fingerprint; None where that is not known.
         parameters: what the table says about the parameters of a network given its graph, for `effect`; None
@@ -75,6 +77,7 @@ class Posterior(HandOver):
     best_graph: np.ndarray | None = None
     log_evidence: float | None = None
     log_evidence_error: float | None = None
+    local_scores: np.ndarray | None = None
     diagnosis: Diagnostics = field(default_factory=Diagnostics)
     table: TableDescription | None = None
     parameters: ParameterPosterior | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -31,8 +31,8 @@ class FeatureProbability:
         statement: what was asked; the name of the function where it was one.
         probability: its posterior probability.
         error: Monte-Carlo standard error of that; zero where it is exact.
-        exact: whether no sampling is in it. That is so for edges, adjacencies, their negations, and paths
-            where the method computed their probabilities exactly.
+        exact: whether no sampling is in it: of an exact posterior, edges and all that is made of them, single
+            paths, and up to five variables everything.
         verdict: how far to trust the posterior as a whole.
         assumed: edges in the statement, or on its paths, whose direction is assumed by the score and was not
             learnt, as pairs of names.
@@ -54,10 +54,13 @@ def feature_probability(posterior: Posterior, feature: Feature) -> FeatureProbab
     found = posterior.diagnosis
     if not isinstance(feature, str):
         name = getattr(feature, "__name__", type(feature).__name__)
-        p, error = _by_counting(posterior, _evaluate(posterior, feature))
+        p = _over_all_graphs(posterior, feature)
+        if p is not None:
+            return FeatureProbability(name, p, 0.0, True, found.verdict)
+        p, error = _by_counting(posterior, _evaluate(posterior.names, posterior.samples, feature))
         return FeatureProbability(name, p, error, False, found.verdict)
     statement = parse_statement(feature, posterior.names)
-    known = _without_counting(posterior, statement)
+    known = _without_counting(posterior, statement) or _over_all(posterior, statement)
     p, error = known or _by_counting(posterior, statement.holds(posterior.samples))
     exact = known is not None and found.verdict == "exact" and error == 0
     return FeatureProbability(feature, p, error, exact, found.verdict, _assumed(posterior, statement))
@@ -87,6 +90,7 @@ def condition_on(posterior: Posterior, feature: Feature) -> Posterior:
         best_graph=None,
         log_evidence=None,
         log_evidence_error=None,
+        local_scores=None,
         imputed_cells=None if posterior.imputed_cells is None else posterior.imputed_cells.of_samples(holds),
         diagnosis=Diagnostics(
             verdict,
@@ -110,15 +114,40 @@ def samples_with(posterior: Posterior, feature: Feature) -> NDArray[np.bool_]:
     """The samples in which `feature` holds, bool [n]."""
     if isinstance(feature, str):
         return parse_statement(feature, posterior.names).holds(posterior.samples)
-    return _evaluate(posterior, feature)
+    return _evaluate(posterior.names, posterior.samples, feature)
 
 
-def _evaluate(posterior: Posterior, feature: Callable[[pd.DataFrame], bool]) -> NDArray[np.bool_]:
-    """Of which samples a function of a graph is true, bool [n]; each distinct graph is asked for once."""
-    _, first, inverse = np.unique(graph_keys(posterior.samples), return_index=True, return_inverse=True)
-    names = list(posterior.names)
+def _over_all(posterior: Posterior, statement: Statement) -> tuple[float, float] | None:
+    """The exact probability of a statement, and no error; None where it is not to be had."""
+    if posterior.local_scores is None or posterior.diagnosis.verdict != "exact":
+        return None
+    from gflowdag.posterior.exact_statements import probability_of
+
+    p = probability_of(posterior.local_scores, statement)
+    return None if p is None else (p, 0.0)
+
+
+def _over_all_graphs(posterior: Posterior, feature: Callable[[pd.DataFrame], bool]) -> float | None:
+    """The exact probability of a function of a graph; None where not all graphs can be listed."""
+    if posterior.local_scores is None or posterior.diagnosis.verdict != "exact":
+        return None
+    from gflowdag.posterior.exact_statements import all_graphs
+
+    listed = all_graphs(posterior.local_scores)
+    if listed is None:
+        return None
+    graphs, weight = listed
+    return float(np.clip(weight @ _evaluate(posterior.names, graphs, feature), 0, 1))
+
+
+def _evaluate(
+    names: Sequence[str], graphs: NDArray[np.bool_], feature: Callable[[pd.DataFrame], bool]
+) -> NDArray[np.bool_]:
+    """Of which graphs a function is true, bool [n]; each distinct graph is asked for once."""
+    _, first, inverse = np.unique(graph_keys(graphs), return_index=True, return_inverse=True)
+    names = list(names)
     values: list[object] = [
-        feature(pd.DataFrame(graph.copy(), index=names, columns=names)) for graph in posterior.samples[first]
+        feature(pd.DataFrame(graph.copy(), index=names, columns=names)) for graph in graphs[first]
     ]
     if unusable := [value for value in values if not isinstance(value, bool | np.bool_)]:
         raise DataError(
