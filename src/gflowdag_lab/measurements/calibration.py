@@ -145,6 +145,14 @@ class Collected:
         rank = below + rng.integers(ties + 1)
         self.ranks.append((rank + rng.random(len(rank))) / (others.shape[1] + 1))
 
+    def groups(self, size: int) -> list[Collected]:
+        """So many tables at a time; what is left over is left out."""
+        parts = [slice(first, first + size) for first in range(0, len(self.ranks) - size + 1, size)]
+        return [
+            Collected(self.stated[part], self.found[part], self.drawn[part], self.ranks[part])
+            for part in parts
+        ]
+
     def p_values(self) -> dict[str, float]:
         """Of reliability and of each rank."""
         found = {"reliability": self._reliability()}
