@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from scipy.special import gammaln, logsumexp
 
 import gflowdag as gd
@@ -73,6 +73,57 @@ def test_logistic_marginal_likelihoods_are_those_of_numerical_integration(parent
     assert found == pytest.approx(
         integrated(data.values[:, node], x, 2.0, cells), abs=LAPLACE * len(np.unique(cells))
     )
+
+
+def integrated_over_three_levels(level, x, ess, cells, nodes):
+    """Log marginal likelihood of a multinomial logistic regression, by Gauss and Hermite around each top."""
+    a, (points, weights) = ess / (3 * len(np.unique(cells))), np.polynomial.hermite.hermgauss(nodes)
+    grid = np.stack(np.meshgrid(*[points] * 4), axis=-1).reshape(-1, 4)
+    log_weights = sum(np.meshgrid(*[np.log(weights) + points**2] * 4)).reshape(-1)
+    prior_of_slopes = stats.multivariate_normal(np.zeros(2), SCORE.deviation**2 * (np.eye(2) + 1))
+    total = 0.0
+    for cell in np.unique(cells):
+        own, y = x[cells == cell], level[cells == cell].astype(int)
+
+        def log_posterior(values, own=own, y=y):
+            """Of two intercepts and two slopes, less those of the first level, [..., 4]."""
+            intercepts, slopes = (np.insert(part, 0, 0.0, axis=-1) for part in np.split(values, 2, axis=-1))
+            odds = intercepts[..., None, :] + own[:, None] * slopes[..., None, :]
+            likelihood = odds[..., np.arange(len(y)), y] - logsumexp(odds, axis=-1)
+            at_zero = (
+                gammaln(3 * a)
+                - 3 * gammaln(a)
+                + a * (intercepts - logsumexp(intercepts, axis=-1, keepdims=True)).sum(axis=-1)
+            )
+            return likelihood.sum(axis=-1) + at_zero + prior_of_slopes.logpdf(slopes[..., 1:])
+
+        top = optimize.minimize(lambda values: -log_posterior(values), np.zeros(4)).x
+        steps = 1e-3 * np.eye(4)
+        curvature = np.array([[_second(log_posterior, top, one, other) for other in steps] for one in steps])
+        root = np.linalg.cholesky(np.linalg.inv(-curvature)) * np.sqrt(2)
+        values = np.concatenate([log_posterior(part) for part in np.array_split(top + grid @ root.T, 50)])
+        total += logsumexp(values + log_weights) + np.log(np.linalg.det(root))
+    return total
+
+
+def _second(function, place, one, other):
+    """A second derivative, from steps in two directions."""
+    ahead, behind = function(place + one + other), function(place - one - other)
+    return (ahead + behind - function(place + one - other) - function(place - one + other)) / (
+        4 * one.sum() * other.sum()
+    )
+
+
+@pytest.mark.parametrize("parents", [["b"], ["b", "c"]])
+def test_multinomial_marginal_likelihoods_are_those_of_numerical_integration(parents):
+    data = table(150)
+    level, x = data.values[:, 0], data.values[:, 1]
+    cells = data.values[:, 2] if "c" in parents else np.zeros(len(x))
+    expected = integrated_over_three_levels(level, x, 2.0, cells, nodes=7)
+    assert integrated_over_three_levels(level, x, 2.0, cells, nodes=5) == pytest.approx(expected, abs=0.01)
+    sets = np.isin(list("abce"), parents)[None]
+    found = make_score(data, score=SCORE).likelihood.local(0, sets)[0]
+    assert found == pytest.approx(expected, abs=LAPLACE * len(np.unique(cells)))
 
 
 def test_several_sample_sizes_are_averaged_with_the_probabilities_that_bdeu_gives_them():

@@ -12,7 +12,7 @@ import gflowdag as gd
 from gflowdag.graph import all_dags
 from gflowdag.runtime import atomic_write
 from gflowdag_lab.measurements.cases.false_trust import FOLDER
-from gflowdag_lab.measurements.hard_posteriors import FAMILIES, hard_posterior
+from gflowdag_lab.measurements.hard_posteriors import ENUMERATED, hard_posterior
 from gflowdag_lab.measurements.harness import Options, Row, case
 from gflowdag_lab.paper.fits import commit
 
@@ -24,7 +24,7 @@ def by_enumeration(options: Options) -> Iterator[Row]:
     """Exact posteriors of small hard problems, `problems` of each family, against the sum over every DAG."""
     problems = 2 if options.quick else int(options.extra.get("problems", 20))
     rows: list[Row] = []
-    for family in FAMILIES:
+    for family in ENUMERATED:
         for d in (3, 4):
             differences = np.array([_differences(family, seed, d) for seed in range(problems)])
             edges, evidence = differences.max(axis=0)
