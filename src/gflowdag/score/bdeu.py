@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gflowdag.data.cells import distinct_rows
 from gflowdag.errors import ScoreError
 from gflowdag.runtime.compiled import compiled
 from gflowdag.runtime.keywords import named_parameters
@@ -236,8 +237,8 @@ def _counts_among(distinct: NDArray[np.int32], group: _Counts) -> NDArray[np.int
 
 
 def _distinct_rows(codes: NDArray[np.int32]) -> _Counts:
-    rows, counts = np.unique(codes, axis=0, return_counts=True)
-    return _Counts(np.ascontiguousarray(rows.T), counts.astype(np.int64))
+    rows, counts = distinct_rows(codes)
+    return _Counts(np.ascontiguousarray(rows.T), counts)
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
+from gflowdag.data.cells import cells_of_rows
 from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
 from gflowdag.posterior.model_fit.shapes import shape_findings, transform_remedy, with_one_transform
 from gflowdag.posterior.model_fit.statistics import (
@@ -20,7 +21,7 @@ from gflowdag.posterior.model_fit.statistics import (
     unequal_variance,
 )
 from gflowdag.posterior.model_fit.tables import (
-    check_table,
+    findings_whatever_the_parents,
     notes_on_gaps,
     serial_findings,
     significant,
@@ -33,8 +34,6 @@ from gflowdag.runtime.messages import shown
 _PARENT_SETS = 3  # of a variable that are looked at, the most probable
 _CELLS = 3  # of the discrete parents that are looked at, the largest
 _ROWS_PER_PARAMETER = 5
-# What the table alone tells, whatever the parents are.
-_OF_TABLES = ("deterministic", "rare levels", "few values")
 
 
 def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
@@ -51,7 +50,7 @@ def check_residuals(posterior: Posterior, data: Dataset) -> ModelFit:
         return ModelFit((), tuple(notes))
     sets = [_likely_parents(posterior, j) for j in range(data.num_variables)]
     residuals = {name: _residuals(data, j, sets[j]) for j, name in enumerate(data.names)}
-    found = [finding for finding in check_table(data).findings if finding.check in _OF_TABLES]
+    found = findings_whatever_the_parents(data.take(data.is_complete))
     found += _few_rows(data, residuals)
     few = {name for finding in found if finding.check == "few values" for name in finding.columns}
     cells = {
@@ -95,7 +94,7 @@ def _likely_parents(posterior: Posterior, node: int) -> list[tuple[float, NDArra
 def _residuals(data: Dataset, node: int, sets: Sequence[tuple[float, NDArray[np.bool_]]]) -> list[Draw]:
     """Residuals of one variable given each parent set, over all rows in which it was not set from outside."""
     rows = _own_rows(data, node)
-    values = data.values[rows]
+    values = data.values if len(rows) == data.num_rows else data.values[rows]
     return [
         Draw(
             mass,
@@ -119,7 +118,7 @@ def _residuals_in_cells(
     draws: list[Draw] = []
     for given, (mass, parents) in enumerate(sets):
         codes, _ = _by_kind(data, data.values[own], parents)
-        of_row = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+        of_row = cells_of_rows(codes)
         counts = np.bincount(of_row)
         for cell in np.argsort(-counts, kind="stable")[:_CELLS]:
             if counts[cell] >= MIN_ROWS:
@@ -159,9 +158,7 @@ def _without_parents(
         codes: of the discrete parents, [n, k].
         numbers: of the continuous parents, [n, m].
     """
-    cells = (
-        np.unique(codes, axis=0, return_inverse=True)[1].ravel() if codes.shape[1] else np.zeros(len(y), int)
-    )
+    cells = cells_of_rows(codes)
     counts = np.maximum(np.bincount(cells), 1)
 
     def centred(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from gflowdag.data import Dataset, Knowledge
+from gflowdag.data.cells import distinct_rows
 from gflowdag.data.columns import MAX_INTEGER_LEVELS, ROWS_OF_A_LEVEL, normal_scores
 from gflowdag.posterior.model_fit.finding import Finding, ModelFit, Remedy
 from gflowdag.posterior.model_fit.shapes import shape_findings, with_one_transform
@@ -63,9 +64,9 @@ def check_table(data: Dataset) -> ModelFit:
         return ModelFit((), tuple(notes))
     data = data.take(complete)
     few = _of_few_values(data)
-    found = [*_few_values(data, few), *_rare_levels(data)]
+    found = findings_whatever_the_parents(data, few)
     for part in _of_one_kind(data):
-        found += [*_few_rows(part), *_deterministic(part)]
+        found += _few_rows(part)
     if data.intervened is not None:
         notes.append("Before the fit only the rows without interventions are checked.")
     if observational.num_rows < MIN_ROWS:
@@ -99,6 +100,14 @@ def check_table(data: Dataset) -> ModelFit:
             {name: [Draw(1.0, values)] for name, values in zip(data.names, data.values.T, strict=True)}
         )
     return ModelFit(tuple(with_one_transform(found, data)), tuple(notes))
+
+
+def findings_whatever_the_parents(data: Dataset, few: dict[str, int] | None = None) -> list[Finding]:
+    """What single columns and pairs of a complete table tell; `few` as `_of_few_values` finds them."""
+    found = [*_few_values(data, _of_few_values(data) if few is None else few), *_rare_levels(data)]
+    for part in _of_one_kind(data):
+        found += _deterministic(part)
+    return found
 
 
 def notes_on_gaps(data: Dataset) -> list[str]:
@@ -248,16 +257,17 @@ def _undetermined(data: Dataset) -> dict[str, Tested]:
     Given the levels of the other one, each further row of one level agrees with its first one with a chance
     of at most the share of the most frequent level.
     """
-    if data.num_rows * data.num_variables**2 > _MOST_CELLS:
+    codes, _ = distinct_rows(data.values.astype(np.int64))
+    n, d = data.num_rows, data.num_variables
+    if len(codes) * d**2 > _MOST_CELLS:
         return {}
-    codes = data.values.astype(np.int64)
-    commonest = np.array([np.bincount(column).max() for column in codes.T]) / len(codes)
-    is_decided = np.zeros(data.num_variables, bool)
-    for i in range(data.num_variables):
+    commonest = np.array([np.bincount(column.astype(np.int64)).max() for column in data.values.T]) / n
+    is_decided = np.zeros(d, bool)
+    for i in range(d):
         _, first, level = np.unique(codes[:, i], return_index=True, return_inverse=True)
         agrees = (codes[first[level.reshape(-1)]] == codes).all(axis=0)
         agrees[i] = False
-        is_decided |= agrees & ((len(codes) - len(first)) * np.log(commonest) < np.log(LEVEL / 1000))
+        is_decided |= agrees & ((n - len(first)) * np.log(commonest) < np.log(LEVEL / 1000))
     return {name: Tested(0.0, 0.0) for name, found in zip(data.names, is_decided, strict=True) if found}
 
 
