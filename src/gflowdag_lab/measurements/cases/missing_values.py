@@ -68,20 +68,21 @@ class Drawn(NamedTuple):
 
 @case
 def missing_values(options: Options) -> Iterator[Row]:
-    """Calibration and log loss, imputed and rows dropped; `sizes`, `scores`, `shares`, `tables` choose.
+    """Calibration and log loss, imputed and rows dropped; `sizes`, `scores`, `shares`, `ways`, `tables` choose.
 
     `completions=default` lets the chains go on until they agree, as a fit does.
     """
     sizes = [int(size) for size in options.extra.get("sizes", "5,8,12").split(",")]
     names = options.extra.get("scores", "BGe,BDeu").split(",")
     shares = [float(share) for share in options.extra.get("shares", "0.1,0.3").split(",")]
+    ways = options.extra.get("ways", ",".join(_WAYS)).split(",")
     completions = options.extra.get("completions", "160")
     completions = None if completions == "default" else int(completions)
     num_tables = 2 if options.quick else int(options.extra.get("tables", 50))
     for size in sizes:
         for score in (score for score in _SCORES if type(score).__name__ in names):
             for share in shares:
-                for way in _WAYS:
+                for way in ways:
                     setting = Setting(score, size, share, way)
                     yield _row(setting, num_tables, completions, options.seed)
 
