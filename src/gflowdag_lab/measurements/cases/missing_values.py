@@ -68,9 +68,9 @@ class Drawn(NamedTuple):
 
 @case
 def missing_values(options: Options) -> Iterator[Row]:
-    """Calibration and log loss, imputed and rows dropped; `sizes`, `scores`, `shares`, `ways`, `tables` choose.
+    """Calibration and log loss, imputed and rows dropped.
 
-    `completions=default` lets the chains go on until they agree, as a fit does.
+    `sizes`, `scores`, `shares`, `ways` and `tables` choose the settings; `completions=default` lets the chains go on until they agree, as a fit does.
     """
     sizes = [int(size) for size in options.extra.get("sizes", "5,8,12").split(",")]
     names = options.extra.get("scores", "BGe,BDeu").split(",")
