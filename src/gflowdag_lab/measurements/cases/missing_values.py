@@ -70,7 +70,8 @@ class Drawn(NamedTuple):
 def missing_values(options: Options) -> Iterator[Row]:
     """Calibration and log loss, imputed and rows dropped.
 
-    `sizes`, `scores`, `shares`, `ways` and `tables` choose the settings; `completions=default` lets the chains go on until they agree, as a fit does.
+    `sizes`, `scores`, `shares`, `ways` and `tables` choose; with `completions=default` the chains go on until
+    they agree, as in a fit.
     """
     sizes = [int(size) for size in options.extra.get("sizes", "5,8,12").split(",")]
     names = options.extra.get("scores", "BGe,BDeu").split(",")
