@@ -14,6 +14,7 @@ from gflowdag.mcmc.unrestricted import run, saved
 from gflowdag.mcmc.unrestricted.run import Result
 from gflowdag.runtime.checkpoints import CHECKPOINT
 from gflowdag.runtime.convergence import MINIMAL_EFFECTIVE_SAMPLES
+from gflowdag.runtime.deadline import Deadline
 
 NEVER: dict[str, Any] = {"max_error": 1e-9, "num_chains": 4, "num_samples": 50, "random_state": 5}
 
@@ -156,3 +157,22 @@ def test_a_verdict_against_near_copies_names_them_and_the_remedy() -> None:
     assert stopped.verdict == "not converged"
     assert "The columns X2 and copy have correlation 0.99" in stopped.explanation
     assert "drop=['copy']" in stopped.explanation
+
+
+def test_where_the_time_is_over_chains_make_as_few_sweeps_as_can_be_judged(monkeypatch) -> None:
+    from gflowdag.data import Dataset
+    from gflowdag.score import make_score
+
+    module, sweeps = sys.modules[Result.__module__], list[int]()
+    sweep = vars(module)["sweep"]
+
+    def counted(*words: Any, **options: Any) -> float:
+        sweeps.append(1)
+        return sweep(*words, **options)
+
+    monkeypatch.setattr(module, "sweep", counted)
+    score = make_score(Dataset.from_frame(continuous_frame()), prior="fair")
+    found = run(score, seed=0, num_chains=4, deadline=Deadline.after(0.0))
+    assert len(sweeps) == 12 * 4
+    assert np.isfinite([found.verdict.r_hat, found.verdict.bulk_ess, found.verdict.error]).all()
+    assert not found.verdict.trusted

@@ -48,6 +48,7 @@ _MOST_SEGMENTS = 256  # then neighbours are joined; half as many where they woul
 _MOST_BYTES = 2**30
 _BETWEEN_VERDICTS = 32  # segments
 _FEWEST_SEGMENTS = 16  # that are judged at all
+_FEWEST_IN_TIME = 12  # where the time is over: the halves of what counts have four each, as ESS needs
 FEWEST_SWEEPS = _FEWEST_SEGMENTS * _FIRST_LENGTH  # of a chain that is judged
 _SHARE_OF_STARTS = 0.5  # of the time, at most, until chains count
 _LEFT_OUT = 4  # one part in so many, at the beginning
@@ -153,17 +154,17 @@ def run(
         number = state.records.number
         due = number % _BETWEEN_VERDICTS == 0 and number > 0
         over = (max_sweeps is not None and state.num_sweeps >= max_sweeps) or (
-            deadline.has_passed and number >= _FEWEST_SEGMENTS
+            deadline.has_passed and number >= _FEWEST_IN_TIME
         )
         if due or over:
             summary = summarise(state.records)
             if summary[2].is_frozen:
                 if others is None:
-                    others = _other_starts(score, state, tables)
+                    others = _other_starts(score, state, tables, deadline)
                 summary = (*summary[:2], _beside_others(summary[2], state, others))
             if over or stop_when(summary[2]):
                 break
-        state = _next_segment(state, tables, works, settings)
+        state = _next_segment(state, tables, works, settings, deadline)
         after_segment(state)
         verdict = {} if summary is None else {"r_hat": summary[2].r_hat, "error": summary[2].error}
         if max_sweeps is not None:
@@ -210,8 +211,10 @@ def _copied(state: State) -> State:
     )
 
 
-def _next_segment(state: State, tables: LocalTables, works: list[Workspace], settings: Settings) -> State:
-    """Every chain by one segment; writes into the arrays of the state."""
+def _next_segment(
+    state: State, tables: LocalTables, works: list[Workspace], settings: Settings, deadline: Deadline
+) -> State:
+    """Every chain by one segment, or one sweep where the time is over; writes into the state."""
     records = state.records
     seen = [make_sums(state.parents.shape[1]) for _ in works]
 
@@ -221,11 +224,12 @@ def _next_segment(state: State, tables: LocalTables, works: list[Workspace], set
             seen[number],
             records.number,
         )
-        log_score = 0.0
-        for _ in range(records.length):
+        log_score, done = 0.0, 0
+        while done < records.length and (done == 0 or not deadline.has_passed):
             log_score = sweep(chain, state.pools, tables, works[number], sums=sums, settings=settings)
-        records.edges[number, segment] = sums.edges / records.length
-        records.log_scores[number, segment] = sums.log_score / records.length
+            done += 1
+        records.edges[number, segment] = sums.edges / done
+        records.log_scores[number, segment] = sums.log_score / done
         records.parents[number, segment] = chain.parents
         records.last_log_scores[number, segment] = log_score
 
@@ -248,10 +252,10 @@ def _joined(records: Records) -> Records:
     return records._replace(number=half, length=2 * records.length)
 
 
-def _other_starts(score: Score, state: State, tables: LocalTables) -> NDArray[np.float64]:
+def _other_starts(score: Score, state: State, tables: LocalTables, deadline: Deadline) -> NDArray[np.float64]:
     """Where many further scattered starts settle, by their log scores."""
     seed = int(np.random.SeedSequence(state.random[0].tolist()).generate_state(1)[0])
-    return settled_scores(score, state.pools, tables, FEWEST_SCATTERED_CHAINS, seed)
+    return settled_scores(score, state.pools, tables, FEWEST_SCATTERED_CHAINS, seed, deadline)
 
 
 def _beside_others(verdict: Verdict, state: State, others: NDArray[np.float64]) -> Verdict:

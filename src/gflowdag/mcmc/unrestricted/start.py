@@ -106,16 +106,18 @@ def scattered_chains(score: Score, num_chains: int, seed: int) -> list[Chain]:
 
 
 def settled_scores(
-    score: Score, pools: Pools, tables: LocalTables, num_starts: int, seed: int
+    score: Score, pools: Pools, tables: LocalTables, num_starts: int, seed: int, deadline: Deadline
 ) -> NDArray[np.float64]:
-    """Mean log scores to which so many scattered starts cool down, [num_starts]."""
+    """Mean log scores to which so many scattered starts cool down until the deadline, [num_starts]."""
     chains = scattered_chains(score, num_starts, seed)
     reached = np.zeros(len(chains))
 
     def settle(number: int) -> None:
-        cool(chains[number], pools, tables, _COOLING)
-        work = make_workspace(pools)
-        reached[number] = np.mean([sweep(chains[number], pools, tables, work) for _ in range(_WEIGHED)])
+        cool(chains[number], pools, tables, _COOLING, deadline=deadline)
+        work, seen = make_workspace(pools), list[float]()
+        while not seen or (len(seen) < _WEIGHED and not deadline.has_passed):
+            seen.append(sweep(chains[number], pools, tables, work))
+        reached[number] = np.mean(seen)
 
     map_threads(settle, range(len(chains)))
     return reached
