@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from fork_server import LONGEST, ForkServer
 from typer.testing import CliRunner
 
 from gflowdag import __version__
@@ -22,13 +24,7 @@ from gflowdag.posterior import runs
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.checkpoints import CHECKPOINT
 
-
-def gflowdag(
-    *arguments: str | Path, folder: Path | None = None, columns: int = 100
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gflowdag", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": str(columns)}
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=280)
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +37,19 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    answer = gflowdag("fit", table, "--out", folder, "--samples", "50", "--json")
+    command = [sys.executable, "-m", "gflowdag", "fit", table, "--out", folder, "--samples", "50", "--json"]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["diagnostics"]["verdict"] == "exact"
     return folder
+
+
+@pytest.fixture(scope="module")
+def gflowdag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """Ask the command line: exit code, standard output and standard error."""
+    server = ForkServer(tmp_path_factory.mktemp("commands"))
+    yield server.ask
+    server.close()
 
 
 def test_help_is_quick() -> None:
@@ -54,7 +59,7 @@ def test_help_is_quick() -> None:
         "print('loaded:', *sorted({'jax', 'numpy', 'scipy', 'pandas', 'numba', 'matplotlib', 'networkx', "
         "'sklearn', 'equinox', 'optax'} & sys.modules.keys()))"
     )
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=280)
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LONGEST)
     assert "gflowdag check TABLE.csv" in answer.stdout, answer.stderr
     assert answer.stdout.splitlines()[-1].split() == ["loaded:"]
 
@@ -71,12 +76,14 @@ def test_a_run_folder_holds_question_answer_and_circumstances(run: Path) -> None
     assert Posterior.load(run).num_samples == 50
 
 
-def test_the_same_seed_gives_the_same_bytes(run: Path, table: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes(
+    gflowdag: Command, run: Path, table: Path, tmp_path: Path
+) -> None:
     assert gflowdag("fit", table, "--out", tmp_path / "again", "--samples", "50", "-q").returncode == 0
     assert (tmp_path / "again" / "posterior.npz").read_bytes() == (run / "posterior.npz").read_bytes()
 
 
-def test_a_run_folder_is_not_overwritten(run: Path, table: Path) -> None:
+def test_a_run_folder_is_not_overwritten(gflowdag: Command, run: Path, table: Path) -> None:
     before = (run / "posterior.npz").read_bytes()
     answer = gflowdag("fit", table, "--out", run)
     assert answer.returncode == 2
@@ -84,7 +91,7 @@ def test_a_run_folder_is_not_overwritten(run: Path, table: Path) -> None:
     assert (run / "posterior.npz").read_bytes() == before
 
 
-def test_query_agrees_with_the_posterior(run: Path) -> None:
+def test_query_agrees_with_the_posterior(gflowdag: Command, run: Path) -> None:
     post = Posterior.load(run)
     answer = gflowdag("query", run, "edge", "X1", "X2", "--json")
     row = json.loads(answer.stdout)[0]
@@ -123,7 +130,9 @@ def test_simulated_tables_come_with_their_truth(table: Path) -> None:
         ("", "empty"),
     ],
 )
-def test_bad_tables_end_in_one_line_and_code_2(content: str, message: str, tmp_path: Path) -> None:
+def test_bad_tables_end_in_one_line_and_code_2(
+    gflowdag: Command, content: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(content)
     answer = gflowdag("fit", path, "--out", tmp_path / "run")
@@ -133,7 +142,7 @@ def test_bad_tables_end_in_one_line_and_code_2(content: str, message: str, tmp_p
     assert not (tmp_path / "run").exists()
 
 
-def test_check_datasets_and_doctor_answer(table: Path) -> None:
+def test_check_datasets_and_doctor_answer(gflowdag: Command, table: Path) -> None:
     facts = json.loads(gflowdag("check", table, "--json").stdout)
     assert (facts["rows"], facts["variables"]) == (60, 4)
     assert {row["method"] for row in facts["methods"]} >= {"exact", "dag-gflownet", "order-gflownet", "mc3"}
@@ -152,7 +161,7 @@ def test_unreadable_durations_are_refused(text: str) -> None:
         commands.parse_duration(text)
 
 
-def test_compare_writes_one_report_of_all_methods(table: Path, tmp_path: Path) -> None:
+def test_compare_writes_one_report_of_all_methods(gflowdag: Command, table: Path, tmp_path: Path) -> None:
     methods = ("--methods", "exact,auto", "--samples", "20")
     truth = ("--truth", table.with_suffix(".truth.csv"))
     answer = gflowdag("compare", table, *methods, *truth, folder=tmp_path)
@@ -164,7 +173,7 @@ def test_compare_writes_one_report_of_all_methods(table: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("how", ["--quiet", "--json"])
-def test_compare_tells_what_failed_however_it_is_called(how: str, tmp_path: Path) -> None:
+def test_compare_tells_what_failed_however_it_is_called(gflowdag: Command, how: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.choice(["u", "v"], (40, 3)), columns=list("abc")).to_csv(tmp_path / "t.csv", index=False)
     answer = gflowdag("compare", "t.csv", "--methods", "exact,bcd-nets", how, folder=tmp_path)
@@ -182,7 +191,7 @@ def test_compare_tells_what_failed_however_it_is_called(how: str, tmp_path: Path
     assert "bcd-nets failed: " in none.stderr
 
 
-def test_a_cyclic_truth_is_refused_by_its_edges(table: Path, tmp_path: Path) -> None:
+def test_a_cyclic_truth_is_refused_by_its_edges(gflowdag: Command, table: Path, tmp_path: Path) -> None:
     truth = tmp_path / "truth.csv"
     truth.write_text("source,target\nX1,X2\nX2,X3\nX3,X1\nX1,X4\n")
     answer = gflowdag("fit", table, "--truth", truth, "--out", tmp_path / "run")
@@ -191,7 +200,9 @@ def test_a_cyclic_truth_is_refused_by_its_edges(table: Path, tmp_path: Path) -> 
     assert not (tmp_path / "run").exists()
 
 
-def test_a_column_of_many_levels_is_refused_with_the_option_that_allows_it(tmp_path: Path) -> None:
+def test_a_column_of_many_levels_is_refused_with_the_option_that_allows_it(
+    gflowdag: Command, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(0)
     letters = [f"level {code}" for code in range(40)]
     frame = pd.DataFrame({"many": rng.permutation(letters * 10), "few": rng.choice(["u", "v"], 400)})
@@ -204,7 +215,7 @@ def test_a_column_of_many_levels_is_refused_with_the_option_that_allows_it(tmp_p
     assert json.loads(allowed.stdout)["diagnostics"]["verdict"] == "exact"
 
 
-def test_options_that_a_method_lacks_are_refused(table: Path, tmp_path: Path) -> None:
+def test_options_that_a_method_lacks_are_refused(gflowdag: Command, table: Path, tmp_path: Path) -> None:
     answer = gflowdag("fit", table, "--method", "exact", "--iterations", "5", "--out", tmp_path / "run")
     assert answer.returncode == 2
     assert "--iterations does not apply" in answer.stderr
@@ -226,13 +237,13 @@ def test_a_misspelt_method_is_answered_with_the_right_one(typed: str, meant: str
         estimator_class(typed)
 
 
-def test_a_narrow_terminal_shows_every_method_by_its_whole_name(table: Path) -> None:
+def test_a_narrow_terminal_shows_every_method_by_its_whole_name(gflowdag: Command, table: Path) -> None:
     lines = gflowdag("check", table, columns=40).stdout.splitlines()
     names = [line.split()[0] for line in lines if line and not line.startswith(" ")]
     assert {"bootstrap-ges", "bootstrap-pc", "order-gflownet"} <= set(names)
 
 
-def test_the_list_of_data_sets_promises_only_downloads_that_exist() -> None:
+def test_the_list_of_data_sets_promises_only_downloads_that_exist(gflowdag: Command) -> None:
     text = gflowdag("datasets", columns=200).stdout
     told = {line.split()[0]: line for line in text.splitlines()}
     assert "or downloaded" in told["sachs-interventional"]
@@ -242,7 +253,7 @@ def test_the_list_of_data_sets_promises_only_downloads_that_exist() -> None:
     assert told["alarm"].rstrip().endswith("of 37 variables")
 
 
-def test_an_export_with_an_unknown_ending_is_refused(run: Path, tmp_path: Path) -> None:
+def test_an_export_with_an_unknown_ending_is_refused(gflowdag: Command, run: Path, tmp_path: Path) -> None:
     answer = gflowdag("export", run, "--to", tmp_path / "x.png")
     assert answer.returncode == 2
     assert ".csv, .graphml, .dot, .json" in answer.stderr
@@ -255,7 +266,9 @@ def test_a_table_of_which_every_column_is_dropped_is_refused_in_a_sentence(table
         commands.load_table(str(table), drop=["X1,X2", "X3,X4"])
 
 
-def test_a_run_is_resumed_with_its_settings_or_told_which_differ(run: Path, table: Path) -> None:
+def test_a_run_is_resumed_with_its_settings_or_told_which_differ(
+    gflowdag: Command, run: Path, table: Path
+) -> None:
     answer = gflowdag("fit", table, "--out", run, "--samples", "60", "--seed", "2", "--resume")
     assert answer.returncode == 2
     assert "samples was 50 and is 60 now, seed was 0 and is 2 now; resume" in answer.stderr
@@ -269,7 +282,7 @@ def test_a_setting_that_is_left_out_on_resuming_is_said_to_be_not_given(tmp_path
         runs.Run.start(tmp_path, {"iterations": None, "budget": "9s"}, resume=True)
 
 
-def test_an_empty_knowledge_file_is_no_knowledge(table: Path, tmp_path: Path) -> None:
+def test_an_empty_knowledge_file_is_no_knowledge(gflowdag: Command, table: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.toml").touch()
     command = ("fit", table, "--knowledge", "empty.toml", "--out", "run", "--samples", "5", "-q")
     assert gflowdag(*command, folder=tmp_path).returncode == 0
@@ -279,7 +292,9 @@ def test_an_empty_knowledge_file_is_no_knowledge(table: Path, tmp_path: Path) ->
     assert "Here prior knowledge" not in report
 
 
-def test_a_run_that_is_not_there_is_begun_and_not_in_silence(table: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_not_there_is_begun_and_not_in_silence(
+    gflowdag: Command, table: Path, tmp_path: Path
+) -> None:
     command = ("fit", table, "--out", tmp_path / "new", "--samples", "5", "--resume")
     begun = gflowdag(*command)
     assert begun.returncode == 0
@@ -287,7 +302,7 @@ def test_a_run_that_is_not_there_is_begun_and_not_in_silence(table: Path, tmp_pa
     assert not gflowdag(*command).stderr
 
 
-def test_a_pipe_is_told_of_no_progress(table: Path, tmp_path: Path) -> None:
+def test_a_pipe_is_told_of_no_progress(gflowdag: Command, table: Path, tmp_path: Path) -> None:
     assert not gflowdag("fit", table, "--out", tmp_path / "run", "--samples", "5").stderr
 
 
@@ -306,7 +321,7 @@ def test_the_shell_completes_commands_methods_and_tables(typed: str, completions
     program = "import sys; sys.argv = ['gflowdag']; from gflowdag.cli.app import main; main()"
     command = [sys.executable, "-c", program]
     answer = subprocess.run(
-        command, capture_output=True, text=True, cwd=table.parent, env=environment, timeout=280
+        command, capture_output=True, text=True, cwd=table.parent, env=environment, timeout=LONGEST
     )
     assert answer.stdout.strip() == completions
 
@@ -343,7 +358,9 @@ def test_hyper_parameters_of_the_score_are_options_and_foreign_ones_are_refused(
         configured_score(config | {"ess": 10.0}, continuous)
 
 
-def test_the_limit_on_cells_is_told_and_its_absence_warned_of_in_words(tmp_path: Path) -> None:
+def test_the_limit_on_cells_is_told_and_its_absence_warned_of_in_words(
+    gflowdag: Command, tmp_path: Path
+) -> None:
     rows = [f"{i % 2},{i % 3},{i % 5 % 2}" for i in range(60)]
     (tmp_path / "codes.csv").write_text("a,b,c\n" + "\n".join(rows) + "\n")
     for score, said in (("auto", "as many cells as rows (60)"), ("bde", "Nothing limits the cells")):

@@ -31,7 +31,7 @@ ENDLESS = {
     "dibs": {"num_particles": 64, "num_steps": 10**7, "num_graphs": 8},  # some are acyclic from the start
     "bcd-nets": {"num_steps": 10**7, "batch_size": 2},
 }
-BUDGET = 4.0
+BUDGET = 1.0  # less than it takes to compile some of them: what is done then is done once
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_budget_ends_every_method_that_takes_time(method: str, frame) -> None:
         assert 0 < post.diagnosis.iterations < 10**7
     else:
         assert 0 < post.diagnosis.share_done < 1
-        assert "The budget of 4 seconds ended it after" in post.diagnosis.explanation
+        assert "The budget of a second ended it after" in post.diagnosis.explanation
 
 
 def test_every_method_takes_a_budget() -> None:

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gflowdag.posterior.runs import read_metrics
+from fork_server import LONGEST
 
-LONGEST = 280  # seconds that a program may take; a test may take 300
+from gflowdag.posterior.runs import read_metrics
 
 # Small networks, few weighted orders, a checkpoint at every look: a short run with many moments to die.
 # Interrupts count even where the tests run in the background of a shell, which would ignore them.

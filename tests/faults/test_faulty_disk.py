@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 from faulty_disk import Fault, faulty_disk
 from tallies import Tally
+from typer.main import get_command
 
 from gflowdag.cli.app import app
 from gflowdag.errors import FileFormatError, GFlowDAGError, TrainingError
@@ -33,8 +35,11 @@ KINDS = {"full": "disk full at every deed", "dead": "death at every deed"}
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
+COMMANDS = get_command(app)  # made from the signatures once, not at every call
+
+
 def gflowdag(*arguments: str | Path) -> None:
-    app([str(argument) for argument in arguments], standalone_mode=False)
+    COMMANDS.main([str(argument) for argument in arguments], standalone_mode=False)
 
 
 def at_every_deed(
@@ -140,9 +145,18 @@ class Line(eqx.Module):
 
 
 def only_once(function: Callable) -> Callable:
-    """The function, which answers every call as the first: training of one shape is compiled once."""
-    answers: list = []
-    return lambda *arguments: answers[0] if answers else answers.append(function(*arguments)) or answers[0]
+    """The function, which answers every call as the first: training of one shape is compiled once.
+
+    Arrays are copied, since training overwrites those that it is given.
+    """
+    answer = cache(lambda: function(*first))
+    first: list = []
+
+    def answer_as_before(*arguments: object) -> object:
+        first.extend(() if first else arguments)
+        return jax.tree.map(lambda leaf: leaf.copy() if eqx.is_array(leaf) else leaf, answer())
+
+    return answer_as_before
 
 
 @FAULTS
@@ -151,6 +165,7 @@ def test_training_that_meets_a_fault_at_any_deed_ends_in_the_same_numbers(
 ) -> None:
     options = trainer.Options(chunk_seconds=0.0, checkpoint_seconds=0.0)
     monkeypatch.setattr(trainer, "_compile", only_once(trainer._compile))
+    monkeypatch.setattr(trainer, "_fresh_state", only_once(trainer._fresh_state))
 
     def train(folder: Path, resume: bool = False) -> float:
         trained = trainer.train(

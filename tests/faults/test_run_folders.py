@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
+from forked import Forker
 
 import gflowdag as gd
 from gflowdag.cli import commands
@@ -44,16 +45,16 @@ def test_a_full_disk_leaves_the_earlier_checkpoint(tmp_path: Path, full_disk: Ca
 
 
 def test_a_disk_that_is_full_when_the_answer_comes_is_told_without_a_traceback(
-    table: Path, tmp_path: Path
+    table: Path, tmp_path: Path, forker: Forker
 ) -> None:
     gd.fit(pd.read_csv(table))  # compiled code is kept before the disk is full
     # A limit on the size of files fails as a full disk does: settings fit, the answer of 200 graphs does not.
     folder = tmp_path / "run"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))"
-    code, _, errors = run("fit", table, "--samples", "200", "--out", folder, first=limit)
-    assert code == 2
-    assert f"cannot write {folder}/posterior.npz" in errors
-    assert "Traceback" not in errors
+    answer = forker.ask("fit", table, "--samples", "200", "--out", folder, first=limit)
+    assert answer.returncode == 2
+    assert f"cannot write {folder}/posterior.npz" in answer.stderr
+    assert "Traceback" not in answer.stderr
     assert not (folder / "posterior.npz").exists()
     assert not list(folder.glob(".*.part"))
     assert runs.read_manifest(folder)["status"] == "stopped"
@@ -119,7 +120,9 @@ def test_bytes_that_are_no_text_become_question_marks(tmp_path: Path) -> None:
     assert read_json(tmp_path / "config.json") == {"data": "caf?.csv"}
 
 
-def test_a_device_without_memory_leaves_the_training_that_was_done(table: Path, tmp_path: Path) -> None:
+def test_a_device_without_memory_leaves_the_training_that_was_done(
+    table: Path, tmp_path: Path, forker: Forker
+) -> None:
     # The device fails when the sampling begins, as JAX would say it; without the fault the run goes on.
     fault = (
         "from gflowdag.estimators import order_gflownet\n"
@@ -128,24 +131,24 @@ def test_a_device_without_memory_leaves_the_training_that_was_done(table: Path, 
     )
     folder = tmp_path / "run"
     command = ("fit", table, "--method", "order-gflownet", "--iterations", "100", "--out", folder, "-q")
-    code, _, errors = run(*command, first=fault)
-    assert code == 1
-    assert "not enough memory" in errors
-    assert "Traceback" not in errors
+    answer = forker.ask(*command, first=fault)
+    assert answer.returncode == 1
+    assert "not enough memory" in answer.stderr
+    assert "Traceback" not in answer.stderr
     assert runs.read_manifest(folder)["status"] == "stopped"
     trained = runs.read_metrics(folder)
     assert trained[-1]["step"] == 100
-    code, _, errors = run(*command, "--resume")
-    assert code == 0, errors
+    answer = forker.ask(*command, "--resume")
+    assert answer.returncode == 0, answer.stderr
     assert runs.read_metrics(folder) == trained
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
-def test_a_folder_that_cannot_be_written_to_is_named(table: Path) -> None:
-    code, _, errors = run("fit", table, "--out", "/proc/run")
-    assert code == 2
-    assert "cannot write /proc/run" in errors
-    assert "Traceback" not in errors
+def test_a_folder_that_cannot_be_written_to_is_named(table: Path, forker: Forker) -> None:
+    answer = forker.ask("fit", table, "--out", "/proc/run")
+    assert answer.returncode == 2
+    assert "cannot write /proc/run" in answer.stderr
+    assert "Traceback" not in answer.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -175,12 +178,13 @@ def test_a_refused_run_leaves_its_name_free_and_the_last_is_resumed(tmp_path: Pa
     assert runs.last_run(tmp_path, "table-auto") == tmp_path / "table-auto-2"
 
 
-def test_an_interrupted_run_without_a_folder_of_its_own_goes_on(table: Path, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_interrupted_run_without_a_folder_of_its_own_goes_on(
+    table: Path, tmp_path: Path, forker: Forker
+) -> None:
     command = ("fit", table.resolve(), "--method", "order-gflownet", "--iterations", "20", "-q")
-    assert run(*command)[0] == 0
-    code, _, errors = run(*command, "--resume")
-    assert code == 0, errors
+    assert forker.run(*command, folder=tmp_path) == 0
+    answer = forker.ask(*command, "--resume", folder=tmp_path)
+    assert answer.returncode == 0, answer.stderr
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [f"{table.stem}-order-gflownet"]
 
 

@@ -12,10 +12,12 @@ import json
 import os
 import platform
 import shlex
+import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from itertools import count, takewhile
 from pathlib import Path
@@ -151,11 +153,17 @@ class Run:
             "seconds": round(time.perf_counter() - self.started, 3),
             "gflowdag": __version__,
             "python": platform.python_version(),
-            "versions": {name: metadata.version(name) for name in _VERSIONED},
-            "device": device_name(),
+            "versions": _versions(),
+            "device": device_name() if "jax" in sys.modules else "cpu",  # not loaded for this line alone
             **facts,
         }
         write_json(self.folder / MANIFEST, manifest)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Of the packages that an answer may depend on."""
+    return {name: metadata.version(name) for name in _VERSIONED}
 
 
 def device_name() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -144,7 +145,9 @@ def render(
     )
 
 
+@cache
 def _template() -> jinja2.Template:
+    """The page, compiled at the first report of a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gflowdag.display.report", "templates"),
         autoescape=True,
