@@ -7,8 +7,11 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -72,9 +75,15 @@ def test_parameters_are_only_stored(method: str) -> None:
     assert not hasattr(estimator, "posterior_")
 
 
+@pytest.fixture(scope="module")
+def answers(frame) -> Callable[[str], gd.Posterior | str]:
+    """The first outcome of each method on the table."""
+    return cache(lambda method: outcome(tiny(method), frame))
+
+
 @pytest.mark.parametrize("method", REGISTRY)
-def test_every_method_returns_dags_and_a_verdict_and_repeats_itself(method: str, frame) -> None:
-    first = outcome(tiny(method), frame)
+def test_every_method_returns_dags_and_a_verdict_and_repeats_itself(method: str, frame, answers) -> None:
+    first = answers(method)
     assert isinstance(first, gd.Posterior), first
     again = tiny(method).fit(frame).posterior_
     np.testing.assert_array_equal(first.samples, again.samples)
@@ -111,17 +120,21 @@ def test_interventions_are_used_or_refused(method: str) -> None:
 # One method for each kind of JAX program that the library runs.
 PROGRAMS = ["mc3", "order-mcmc", "order-gflownet", "dag-gflownet"]
 _FIT = """
-import numpy as np, jax, gflowdag as gd
+import jax, gflowdag as gd
 assert gd.__file__ == {package!r}
-from test_estimators import tiny
+from test_estimators import tiny, told
 frame = gd.simulate.linear_gaussian(4, 80, random_state=5).frame
-before = jax.config.jax_enable_x64
+assert jax.config.jax_enable_x64
 for method in {methods}:
-    post = tiny(method).fit(frame).posterior_
-    print(method, np.packbits(post.samples).tobytes().hex())
-    print(post.edge_probabilities().to_numpy().round(9).tolist())
-assert jax.config.jax_enable_x64 == before
+    print(*told(method, tiny(method).fit(frame).posterior_), sep="\\n")
+assert jax.config.jax_enable_x64
 """
+
+
+def told(method: str, posterior: gd.Posterior) -> list[str]:
+    """Samples and edge probabilities as text."""
+    samples = np.packbits(posterior.samples).tobytes().hex()
+    return [f"{method} {samples}", str(posterior.edge_probabilities().to_numpy().round(9).tolist())]
 
 
 @pytest.mark.parametrize(
@@ -217,28 +230,20 @@ def test_fit_takes_the_remedies_that_its_messages_name(frame) -> None:
         gd.fit(gd.Dataset.from_frame(frame), missing="drop")
 
 
-def test_the_answer_does_not_depend_on_the_users_jax_settings() -> None:
+def test_the_answer_does_not_depend_on_the_users_jax_settings(answers) -> None:
     command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS, package=gd.__file__)]
     folders = [Path(__file__).parent, Path(gd.__file__).parent.parent]  # the package that is tested here
-    programs = [
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "JAX_ENABLE_X64": setting, "PYTHONPATH": os.pathsep.join(map(str, folders))},
-        )
-        for setting in ("0", "1")
-    ]
-    answers = []
-    for program in programs:
-        output, errors = program.communicate(timeout=240)
-        assert program.returncode == 0, errors
-        answers.append(output)
-    assert answers[0] == answers[1]
+    environment = {"JAX_ENABLE_X64": "1", "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    program = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=280
+    )
+    assert program.returncode == 0, program.stderr
+    assert not jax.config.read("jax_enable_x64")  # here
+    expected = [line for method in PROGRAMS for line in told(method, answers(method))]
+    assert program.stdout.splitlines() == expected
 
 
-def test_a_fit_in_a_thread_is_the_same_fit(frame) -> None:
+def test_a_fit_in_a_thread_is_the_same_fit(frame, answers) -> None:
     found = {}
 
     def work() -> None:
@@ -247,12 +252,12 @@ def test_a_fit_in_a_thread_is_the_same_fit(frame) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    np.testing.assert_array_equal(found["post"].samples, tiny("mc3").fit(frame).posterior_.samples)
+    np.testing.assert_array_equal(found["post"].samples, answers("mc3").samples)
 
 
 @pytest.mark.parametrize("method", REGISTRY)
-def test_every_posterior_survives_its_file(method: str, frame, tmp_path) -> None:
-    post = outcome(tiny(method), frame)
+def test_every_posterior_survives_its_file(method: str, answers, tmp_path) -> None:
+    post = answers(method)
     post.save(tmp_path / "posterior.npz")
     again = gd.Posterior.load(tmp_path / "posterior.npz")
     np.testing.assert_array_equal(again.edge_probabilities(), post.edge_probabilities())

@@ -21,7 +21,7 @@ def test_single_states_bound_the_likelihood_as_whole_trajectories_do():
         graph = jnp.asarray(graphs[np.argmax(probabilities * graphs.sum(axis=(1, 2)))])
         keys = jax.random.split(jax.random.key(0), 20_000)
         policy = exact_policy(score)
-        surprise, added = jax.vmap(lambda key: step_surprise(space, policy, key, graph))(keys)
+        surprise, added = jax.jit(jax.vmap(lambda key: step_surprise(space, policy, key, graph)))(keys)
     steps = int(added[0]) + 1
     assert steps == int(graph.sum())  # one edge is there from the start, and the stop is one more step
     # Under the exact flows every trajectory to a graph has the probability P(G) / (number of orders).

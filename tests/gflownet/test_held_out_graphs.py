@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,10 +34,16 @@ def test_a_recorded_way_back_leads_to_the_graph_and_balances_under_the_exact_flo
         graphs, probabilities, log_evidence = posterior(score)
         graphs = graphs[probabilities > 0]
         policy = exact_policy(score)
-        walked = walk_back(space, policy, jax.random.key(0), jnp.asarray(graphs))
-        steps = steps_of(policy, walked)
-        log_forward = jnp.where(walked.last, 0.0, steps.log_forward)
-        estimates = evidence_estimates(walked.log_reward + steps.log_flow, log_forward, steps.log_backward)
+
+        @eqx.filter_jit
+        def retrace(policy, graphs):
+            walked = walk_back(space, policy, jax.random.key(0), graphs)
+            steps = steps_of(policy, walked)
+            log_forward = jnp.where(walked.last, 0.0, steps.log_forward)
+            log_flow = walked.log_reward + steps.log_flow
+            return walked, evidence_estimates(log_flow, log_forward, steps.log_backward)
+
+        walked, estimates = retrace(policy, jnp.asarray(graphs))
     stopped, added = np.asarray(walked.last), graphs.sum(axis=(1, 2)) - score.constraints.required.sum()
     np.testing.assert_array_equal(stopped.argmax(axis=0), added)
     np.testing.assert_array_equal(np.asarray(walked.active).sum(axis=0), added + 1)

@@ -80,7 +80,7 @@ def test_gradients_stay_finite_under_huge_deltas(size):
         jnp.asarray(np.where(legal, size * rng.random((d, d)), 0.0), jnp.float32),
         jnp.ones((), jnp.float32),
     )
-    policy = PairPolicy(d, width=16, key=jax.random.key(0))
+    policy = eqx.filter_jit(PairPolicy)(d, width=16, key=jax.random.key(0))
 
     def total(policy):
         decision = policy(observation)
@@ -91,7 +91,7 @@ def test_gradients_stay_finite_under_huge_deltas(size):
             jnp.ones((1, 2), bool),
         )
 
-    value, gradient = eqx.filter_value_and_grad(total)(policy)
+    value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(total))(policy)
     assert np.isfinite(value)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from gflowdag.baselines.graph_score import FORBIDDEN_PARENT
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import ModelWarning, ScoreError
 from gflowdag.estimators.registry import estimator_classes
-from gflowdag.gflownet.spaces.edges import edge_space
+from gflowdag.gflownet.spaces.edges import EdgeSpace, edge_space
 from gflowdag.graph import all_dags, class_keys, class_members, cpdag
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.mcmc import moves
@@ -156,6 +157,12 @@ def test_required_edges_beyond_the_limit_are_possible():
     assert np.isfinite(make_score(data, knowledge=knowledge).log_score(answer.samples)).all()
 
 
+def legal_edges(space: EdgeSpace, graphs: np.ndarray) -> np.ndarray:
+    """Edges that a policy may add, bool [n, d, d]."""
+    actions = jax.jit(jax.vmap(lambda graph: space.legal(space.state_of(graph))))(jnp.asarray(graphs))
+    return np.asarray(actions)[:, :-1].reshape(graphs.shape)  # without the stop
+
+
 @double_precision
 def test_moves_and_edges_of_compiled_methods_keep_to_the_limit():
     for knowledge in (None, Knowledge(required=[("X2", "X4"), ("X3", "X4")])):
@@ -164,12 +171,11 @@ def test_moves_and_edges_of_compiled_methods_keep_to_the_limit():
         graphs = graphs[np.isfinite(score.log_score(graphs))]
         known = {graph.tobytes() for graph in graphs}
         limits = moves.limits_from_constraints(*score.constraints, score.cell_limit)
-        around = moves.neighbourhood(moves.dags_from_adjacency(graphs), limits)
+        around = jax.jit(moves.neighbourhood)(moves.dags_from_adjacency(graphs), limits)
         parts = [moves.unpack(np.moveaxis(np.asarray(part), -1, 0), 4) for part in around[:3]]
         additions, reversals = parts[0], parts[2].swapaxes(1, 2)  # rows of reversals are targets
-        space = edge_space(score)
-        for graph, added, turned in zip(graphs, additions, reversals, strict=True):
-            legal = np.asarray(space.legal(space.state_of(jnp.asarray(graph))))[:-1].reshape(4, 4)
+        edges = legal_edges(edge_space(score), graphs)
+        for graph, added, turned, legal in zip(graphs, additions, reversals, edges, strict=True):
             for i, j in np.argwhere(~np.eye(4, dtype=bool)):
                 larger = graph.copy()
                 larger[i, j] = True
