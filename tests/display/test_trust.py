@@ -42,6 +42,9 @@ def test_all_three_kinds_of_trust_are_named(where: str, tmp_path: Path) -> None:
         assert word in text
     remedy = "transform=&#39;rank&#39;" if where == "notebook" else "--transform rank"
     assert remedy in text
+    assert "an arrow can be wrong even at a probability of 1" in " ".join(text.split())
+    fits = shown(gd.fit(table(skewed=False), method="exact"), where, tmp_path)
+    assert "an arrow can be wrong even" not in " ".join(fits.split())
 
 
 def test_exact_vouches_for_the_computation_alone() -> None:

@@ -21,6 +21,10 @@ _CAUSAL = (
     "An arrow is a cause only if there is no hidden common cause and no feedback, and rows are not a time "
     "series. None of these is handled, and no table can rule them out."
 )
+_DOUBTFUL = (
+    "The probabilities hold only if the model is right, and the table speaks against it: an arrow can be "
+    "wrong even at a probability of 1."
+)
 
 
 class TrustLine(NamedTuple):
@@ -81,4 +85,4 @@ def _modelled(fit: ModelFit | None) -> TrustLine:
     )
     changes = [finding.change.size for finding in fit.findings if finding.change is not None]
     effect = f" Under a remedy an edge probability changes by up to {max(changes):.2f}." if changes else ""
-    return TrustLine("Modelled", "Doubtful", "bad", f"{named[0].upper()}{named[1:]}.{effect}")
+    return TrustLine("Modelled", "Doubtful", "bad", f"{_DOUBTFUL} In this table: {named}.{effect}")
