@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from effect_calibration import Outcome, assert_calibrated, outcome
+from effect_calibration import Outcome, assert_calibrated, normal_wishart_tables, outcome
 from scipy import stats
 
 import gflowdag as gd
@@ -119,25 +119,8 @@ def test_scales_are_converted_back() -> None:
 
 def _normal_wishart_effects(num_tables: int) -> list[Outcome]:
     """True effects in their posteriors; graph and parameters come from the prior of BGe."""
-    rng = np.random.default_rng(11)
-    d, found = 3, []
-    wishart = stats.wishart(df=d + 2, scale=2 * np.eye(d))  # t = (α_w − d − 1) / 2 = 1/2
-    for _ in range(num_tables):
-        graph = DAGS[rng.integers(len(DAGS))]
-        order = np.argsort(transitive_closure(graph).sum(axis=0), kind="stable")
-        coefficients, rows = np.zeros((d, d)), np.zeros((30, d))
-        for node in order:  # parameters of each node from a law of its own: they are independent
-            covariance = np.linalg.inv(wishart.rvs(random_state=rng))
-            mean = rng.multivariate_normal(np.zeros(d), covariance)
-            parents = np.flatnonzero(graph[:, node])
-            slope = np.linalg.solve(covariance[np.ix_(parents, parents)], covariance[parents, node])
-            deviation = np.sqrt(covariance[node, node] - covariance[node, parents] @ slope)
-            coefficients[parents, node] = slope
-            centred = rows[:, parents] - mean[parents]
-            rows[:, node] = mean[node] + centred @ slope + deviation * rng.normal(size=len(rows))
-        present = bool(transitive_closure(graph)[0, 2])
-        truth = np.linalg.inv(np.eye(d) - coefficients)[0, 2] * present
-        frame = pd.DataFrame(rows, columns=list(NAMES))
+    rng, found = np.random.default_rng(11), []
+    for frame, truth, present in normal_wishart_tables(rng, num_tables):
         data = gd.Dataset.from_frame(frame, standardize=False)
         draws = enumerated(data, BGe()).effect("X1", "X3", num_draws=2000, random_state=rng).draws
         found.append(outcome(draws, truth, present, rng))

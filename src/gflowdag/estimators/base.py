@@ -30,6 +30,7 @@ from gflowdag.estimators.parameters import check_parameters, keyword_parameters,
 from gflowdag.estimators.registry import estimator_classes
 from gflowdag.posterior.assumed import assumed_directions
 from gflowdag.posterior.diagnostics import Diagnostics
+from gflowdag.posterior.incomplete_table import IncompleteTable
 from gflowdag.posterior.model_fit import check_residuals
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.deadline import Deadline
@@ -151,7 +152,10 @@ class StructureLearner(BaseEstimator):
                 posterior = self._infer_with_gaps(augmentation, seed, progress)
         seconds = time.perf_counter() - started
         parameters = None if data.missing is not None else score.likelihood.parameter_posterior
-        posterior = replace(posterior, table=TableDescription.of(data), parameters=parameters)
+        incomplete = None if data.missing is None else IncompleteTable.of(data, self.score, score)
+        posterior = replace(
+            posterior, table=TableDescription.of(data), parameters=parameters, incomplete=incomplete
+        )
         self.posterior_ = posterior.with_diagnostics(
             seconds=seconds,
             model_fit=check_residuals(posterior, data),

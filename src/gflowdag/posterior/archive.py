@@ -14,6 +14,7 @@ from gflowdag.errors import FileFormatError, GFlowDAGError
 from gflowdag.graph.closure import is_acyclic
 from gflowdag.posterior.diagnostics import DIAGNOSTIC_NAMES, VERDICTS, Diagnostics
 from gflowdag.posterior.imputation import Imputation, ImputedCells
+from gflowdag.posterior.incomplete_table import IncompleteTable
 from gflowdag.posterior.model_fit import ModelFit
 from gflowdag.posterior.parameter_archive import parameter_members, read_parameters
 from gflowdag.posterior.posterior import Posterior
@@ -91,6 +92,7 @@ def write_posterior(posterior: Posterior, path: str | Path) -> None:
     arrays |= parameter_members(posterior.parameters)
     if posterior.imputed_cells is not None:
         arrays |= posterior.imputed_cells.members()
+        arrays |= {} if posterior.incomplete is None else posterior.incomplete.members()
     write_npz(path, arrays)
 
 
@@ -100,8 +102,8 @@ def read_posterior(path: str | Path) -> Posterior:
     Members: `adjacency` uint8 [n, d, d], `log_weights` [n], `names` [d], `edge_probabilities` [d, d], `meta`
     (JSON with schema version, method, evidence and diagnostics), and where known `log_scores` [n],
     `path_probabilities` and `best_graph` [d, d], `local_scores` [d, 2^(d−1)], the diagnostics that
-    are arrays, what effects need (`parameters_…`), and draws of missing cells (`imputed_…`). Files of
-    version 0.2 are read too.
+    are arrays, what effects need (`parameters_…`), draws of missing cells (`imputed_…`) and the table that
+    they complete (`incomplete_…`). Files of version 0.2 are read too.
     """
     path = Path(path)
     if path.is_dir():
@@ -121,6 +123,8 @@ def read_posterior(path: str | Path) -> Posterior:
     _check_arrays(path, arrays)
     _check_meta(path, meta)
     best = arrays.get("best_graph")
+    table = _read_table(path, meta.get("table"), arrays["names"].tolist())
+    cells = _read_imputed_cells(path, arrays)
     return Posterior(
         samples=arrays["adjacency"] != 0,
         names=tuple(str(name) for name in arrays["names"]),
@@ -134,9 +138,10 @@ def read_posterior(path: str | Path) -> Posterior:
         log_evidence_error=_number(path, meta, "log_evidence_error"),
         local_scores=_read_local_scores(path, arrays),
         diagnosis=_read_diagnostics(path, meta, arrays),
-        table=_read_table(path, meta.get("table"), arrays["names"].tolist()),
+        table=table,
         parameters=_read_parameters(path, arrays),
-        imputed_cells=_read_imputed_cells(path, arrays),
+        imputed_cells=cells,
+        incomplete=_read_incomplete(path, arrays, table, cells),
     )
 
 
@@ -266,6 +271,18 @@ def _read_imputed_cells(path: Path, arrays: Mapping[str, np.ndarray]) -> Imputed
         return ImputedCells.from_members(arrays)
     except ValueError as error:
         raise FileFormatError(f"{path}: what it holds of missing cells is damaged: {error}") from error
+
+
+def _read_incomplete(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    table: TableDescription | None,
+    cells: ImputedCells | None,
+) -> IncompleteTable | None:
+    try:
+        return IncompleteTable.from_members(arrays, None if table is None else table.columns, cells)
+    except ValueError as error:
+        raise FileFormatError(f"{path}: its table with gaps is damaged: {error}") from error
 
 
 def _number(path: Path, found: Mapping[str, Any], name: str) -> float | None:

@@ -10,6 +10,7 @@ from gflowdag.posterior.effect import DiscreteEffect
 from gflowdag.posterior.effect_cases import graph_cases, levels_of, past_of, path_statement, scaled
 from gflowdag.posterior.elimination import Factor, outcome_given_setting, simulated_outcome
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.sample_parameters import SampleParameters
 from gflowdag.score.conjugate import DiscreteParameters
 
 _MOST_LEVELS = 1000  # of cause times outcome
@@ -17,7 +18,7 @@ _MOST_LEVELS = 1000  # of cause times outcome
 
 def discrete_effect(
     posterior: Posterior,
-    parameters: DiscreteParameters,
+    parameters: SampleParameters,
     cause: str,
     outcome: str,
     num_draws: int,
@@ -26,7 +27,9 @@ def discrete_effect(
     """The posterior of the distribution of the outcome for each level of the cause."""
     i, j = posterior.names.index(cause), posterior.names.index(outcome)
     any_effect = posterior.probability(path_statement(posterior, cause, outcome))
-    levels = parameters.cardinalities
+    example = parameters.example
+    assert isinstance(example, DiscreteParameters)
+    levels = example.cardinalities
     if levels[i] * levels[j] > _MOST_LEVELS:
         raise DataError(
             f"{cause} and {outcome} have {levels[i] * levels[j]:,} pairs of levels, more than "
@@ -36,9 +39,11 @@ def discrete_effect(
     weights: list[NDArray[np.float64]] = []
     present: list[NDArray[np.bool_]] = []
     is_exact = True
-    for case in graph_cases(posterior, i, j, num_draws, whole_past=True):
+    for case in graph_cases(posterior, parameters.of_sample, i, j, num_draws, whole_past=True):
+        own = parameters.of(case.table)
+        assert isinstance(own, DiscreteParameters)
         factors = [
-            Factor((*parents, node), parameters.draw_table(node, parents, case.num_draws, rng))
+            Factor((*parents, node), own.draw_table(node, parents, case.num_draws, rng))
             for node, parents in past_of(case.graph, i, j)
         ]
         found = outcome_given_setting(factors, i, j, levels)

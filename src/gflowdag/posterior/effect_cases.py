@@ -16,17 +16,28 @@ from gflowdag.posterior.posterior import Posterior
 
 
 class Case(NamedTuple):
-    """Graphs that agree in all that one effect depends on."""
+    """Samples that agree in all that one effect depends on."""
 
     graph: NDArray[np.bool_]  # [d, d]; edges that do not matter are left out
     present: bool  # whether there is a directed path
     weight: float
     num_draws: int
     members: NDArray[np.int64]  # indices of its samples
+    table: int  # whose parameters its samples have
 
 
-def graph_cases(posterior: Posterior, i: int, j: int, num_draws: int, *, whole_past: bool) -> Iterator[Case]:
+def graph_cases(
+    posterior: Posterior,
+    of_sample: NDArray[np.int64],
+    i: int,
+    j: int,
+    num_draws: int,
+    *,
+    whole_past: bool,
+) -> Iterator[Case]:
     """The sampled graphs, grouped by what an effect of i on j depends on; draws in proportion to weights.
+
+    That is their table, which `of_sample` numbers [n], and a part of the graph.
 
     In a linear network that is the parents of every node on a directed path; in a discrete one (`whole_past`)
     the parents of every ancestor of j, with the edges into i cut.
@@ -38,7 +49,8 @@ def graph_cases(posterior: Posterior, i: int, j: int, num_draws: int, *, whole_p
     if not whole_past:
         relevant &= (transitive_closure(graphs) | np.eye(len(posterior.names), dtype=bool))[:, i]
     graphs &= relevant[:, None, :]
-    keys = np.concatenate([np.packbits(graphs.reshape(len(graphs), -1), axis=1), present[:, None]], axis=1)
+    packed = np.packbits(graphs.reshape(len(graphs), -1), axis=1)
+    keys = np.column_stack([packed, present, of_sample])
     _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
     order = np.argsort(inverse, kind="stable")
@@ -47,7 +59,7 @@ def graph_cases(posterior: Posterior, i: int, j: int, num_draws: int, *, whole_p
         members = order[bounds[case] : bounds[case + 1]]
         weight = float(posterior.weights[members].sum())
         draws = max(round(num_draws * weight), 1)
-        yield Case(graphs[sample], bool(present[sample]), weight, draws, members)
+        yield Case(graphs[sample], bool(present[sample]), weight, draws, members, int(of_sample[sample]))
 
 
 def scaled(weights: NDArray[np.float64], mass: float) -> NDArray[np.float64]:

@@ -12,12 +12,13 @@ from gflowdag.posterior.effect import EffectDraws, LinearEffect
 from gflowdag.posterior.effect_cases import column_of, graph_cases, path_statement, scaled
 from gflowdag.posterior.effect_scale import EffectScale, read_all
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.sample_parameters import SampleParameters
 from gflowdag.score.conjugate import GaussianParameters
 
 
 def linear_effect(
     posterior: Posterior,
-    parameters: GaussianParameters,
+    parameters: SampleParameters,
     cause: str,
     outcome: str,
     num_draws: int,
@@ -29,9 +30,10 @@ def linear_effect(
     scale = EffectScale(column_of(posterior, cause), column_of(posterior, outcome))
     values, weights = [np.zeros(0)], [np.zeros(0)]
     mean_of_sample, noise = np.full(posterior.num_samples, scale.none), 0.0
-    for case in graph_cases(posterior, i, j, num_draws, whole_past=False):
+    for case in graph_cases(posterior, parameters.of_sample, i, j, num_draws, whole_past=False):
         if case.present:
-            drawn = scale.read(path_products(parameters, case.graph, i, j, case.num_draws, rng))
+            own = _gaussian(parameters, case.table)
+            drawn = scale.read(path_products(own, case.graph, i, j, case.num_draws, rng))
             values.append(drawn)
             weights.append(np.full(case.num_draws, case.weight / case.num_draws))
             mean_of_sample[case.members] = drawn.mean()
@@ -48,6 +50,12 @@ def linear_effect(
         meaning=scale.meaning,
         mean_error=float(np.hypot(posterior.standard_errors(mean_of_sample), np.sqrt(noise))),
     )
+
+
+def _gaussian(parameters: SampleParameters, table: int) -> GaussianParameters:
+    found = parameters.of(table)
+    assert isinstance(found, GaussianParameters)
+    return found
 
 
 def path_products(
@@ -74,22 +82,24 @@ def path_products(
 
 
 def linear_means(
-    posterior: Posterior, parameters: GaussianParameters, num_draws: int, rng: np.random.Generator
+    posterior: Posterior, parameters: SampleParameters, num_draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """The mean effect of every variable on every other, as `linear_effect` reads it, [d, d]."""
     d = posterior.num_variables
     columns = [column_of(posterior, name) for name in posterior.names]
     none = read_all(columns, np.zeros((d, d)))
-    _, first, inverse = np.unique(graph_keys(posterior.samples), return_index=True, return_inverse=True)
+    _, of_graph = np.unique(graph_keys(posterior.samples), return_inverse=True)
+    pairs = np.column_stack([of_graph.reshape(-1), parameters.of_sample])
+    _, first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
     mass = np.bincount(inverse.reshape(-1), weights=posterior.weights)
     means, share = np.zeros((d, d)), np.zeros((d, d))  # of what differs from no effect
     for sample, weight in zip(first, mass, strict=True):
-        graph = posterior.samples[sample]
+        graph, own = posterior.samples[sample], _gaussian(parameters, int(parameters.of_sample[sample]))
         size = max(round(num_draws * weight), 1)
         effects = np.zeros((size, d, d))  # of every variable on every other, itself included
         for node in topological_order(graph).tolist():
             parents = np.flatnonzero(graph[:, node]).tolist()
-            coefficients = parameters.draw_coefficients(node, parents, size, rng)
+            coefficients = own.draw_coefficients(node, parents, size, rng)
             effects[:, :, node] = np.einsum("msp,mp->ms", effects[:, :, parents], coefficients)
             effects[:, node, node] = 1.0
         means += weight * (read_all(columns, effects).mean(axis=0) - none)

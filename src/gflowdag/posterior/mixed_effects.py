@@ -9,7 +9,7 @@ levels, are averaged over the rows.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,15 @@ from gflowdag.posterior.effect_cases import (
 )
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.sample_parameters import SampleParameters
 from gflowdag.score.mixed_parameters import MixedParameters, Predictors
 
 NUM_DRAWS = 2000  # of the parameters, over all graphs
 NUM_ROWS = 256  # that are simulated for each draw
 _AT_ONCE = 256  # draws
+
+
+_Family: TypeAlias = tuple[int, int, tuple[int, ...]]  # a table, a node, its parents
 
 
 class _Settings(NamedTuple):
@@ -42,7 +46,7 @@ class _Settings(NamedTuple):
 
 def mixed_effect(
     posterior: Posterior,
-    parameters: MixedParameters,
+    parameters: SampleParameters,
     cause: str,
     outcome: str,
     num_draws: int,
@@ -51,19 +55,21 @@ def mixed_effect(
     """The mean of the outcome, or the distribution of its levels, for each setting of the cause."""
     i, j = posterior.names.index(cause), posterior.names.index(outcome)
     any_effect = posterior.probability(path_statement(posterior, cause, outcome))
-    settings = _settings(posterior, parameters, i)
-    levels = int(parameters.num_levels[j])
-    cases = list(graph_cases(posterior, i, j, num_draws, whole_past=True))
-    wanted: dict[tuple[int, tuple[int, ...]], int] = {}
+    example = _mixed(parameters, int(parameters.of_sample[0]))
+    num_levels = example.num_levels
+    settings = _settings(posterior, example, i)
+    levels = int(num_levels[j])
+    cases = list(graph_cases(posterior, parameters.of_sample, i, j, num_draws, whole_past=True))
+    wanted: dict[_Family, int] = {}
     for case in cases:
         for node, parents in past_of(case.graph, i, j):
-            key = (node, tuple(parents))
+            key = (case.table, node, tuple(parents))
             wanted[key] = wanted.get(key, 0) + case.num_draws
-    drawn: dict[tuple[int, tuple[int, ...]], Predictors] = {}  # every family once: many graphs share it
-    for (node, parents), size in sorted(wanted.items()):
+    drawn: dict[_Family, Predictors] = {}  # every family once: many graphs share it
+    for (table, node, parents), size in sorted(wanted.items()):
         chosen = np.zeros(posterior.num_variables, bool)
         chosen[list(parents)] = True
-        drawn[node, parents] = parameters.draw(node, chosen, size, rng)
+        drawn[table, node, parents] = _mixed(parameters, table).draw(node, chosen, size, rng)
     found: list[NDArray[np.float64]] = []
     weights: list[NDArray[np.float64]] = []
     present: list[NDArray[np.bool_]] = []
@@ -71,13 +77,13 @@ def mixed_effect(
     for case in cases:
         network: dict[int, tuple[NDArray[np.int64], Predictors]] = {}
         for node, parents in past_of(case.graph, i, j):
-            first = used[node, tuple(parents)]
-            own = drawn[node, tuple(parents)]
+            key = (case.table, node, tuple(parents))
+            first, own = used[key], drawn[key]
             part = slice(first, first + case.num_draws)
             network[node] = (np.array(parents, np.int64), Predictors(own[0][part], own[1][part]))
-            used[node, tuple(parents)] += case.num_draws
+            used[key] += case.num_draws
         coded = settings.coded if case.present else settings.coded[:1]
-        values = _outcomes(network, parameters.num_levels, i, j, coded, case.num_draws, rng)
+        values = _outcomes(network, num_levels, i, j, coded, case.num_draws, rng)
         found.append(np.broadcast_to(values, (len(settings.coded), *values.shape[1:])).swapaxes(0, 1))
         weights.append(np.full(case.num_draws, case.weight / case.num_draws))
         present.append(np.full(case.num_draws, case.present))
@@ -92,9 +98,15 @@ def mixed_effect(
         return DiscreteEffect(*known, settings.shown, shown, values, weight, with_effect, is_exact=False)
     column = column_of(posterior, outcome)
     what = "The value at the mean rank" if column.scores else "The median" if column.log else "The mean"
-    how = "level" if parameters.num_levels[i] else "quartile"
+    how = "level" if num_levels[i] else "quartile"
     meaning = f"{what} of {outcome} where {cause} is set to each {how}."
     return MeanEffect(*known, settings.shown, column.decode(values[:, :, 0]), weight, with_effect, meaning)
+
+
+def _mixed(parameters: SampleParameters, table: int) -> MixedParameters:
+    found = parameters.of(table)
+    assert isinstance(found, MixedParameters)
+    return found
 
 
 def _settings(posterior: Posterior, parameters: MixedParameters, i: int) -> _Settings:

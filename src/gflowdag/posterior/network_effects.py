@@ -26,9 +26,10 @@ from gflowdag.posterior.effect_cases import column_of
 from gflowdag.posterior.linear_effects import linear_effect, linear_means
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.sample_parameters import SampleParameters, no_parameters
 from gflowdag.posterior.truth import require_known
 from gflowdag.runtime.messages import shown, unknown_name
-from gflowdag.runtime.place import option, typed
+from gflowdag.runtime.place import option
 from gflowdag.runtime.randomness import generator
 from gflowdag.score import UnboundScore
 from gflowdag.score.conjugate import (
@@ -51,7 +52,7 @@ def effect(
     random_state: int | np.random.Generator | None = 0,
 ) -> LinearEffect | DiscreteEffect | MeanEffect:
     """The total effect of `cause` on `outcome`; see `Posterior.effect`."""
-    parameters = known_parameters(posterior)
+    parameters = SampleParameters(posterior)
     for name in (cause, outcome):
         if name not in posterior.names:
             raise DataError(unknown_name(name, posterior.names))
@@ -60,9 +61,9 @@ def effect(
     if num_draws is not None and num_draws < 1:
         raise DataError(f"num_draws must be 1 or more, got {num_draws}")
     rng = generator(random_state)
-    if isinstance(parameters, GaussianParameters):
+    if isinstance(parameters.example, GaussianParameters):
         return linear_effect(posterior, parameters, cause, outcome, num_draws or NUM_DRAWS, rng)
-    if isinstance(parameters, DiscreteParameters):
+    if isinstance(parameters.example, DiscreteParameters):
         return discrete_effect(posterior, parameters, cause, outcome, num_draws or NUM_DRAWS, rng)
     size = num_draws or mixed_effects.NUM_DRAWS
     return mixed_effects.mixed_effect(posterior, parameters, cause, outcome, size, rng)
@@ -75,9 +76,9 @@ def effect_matrix(
     random_state: int | np.random.Generator | None = 0,
 ) -> pd.DataFrame:
     """The posterior mean of every effect, [source, target]; see `Posterior.effect_matrix`."""
-    parameters = known_parameters(posterior)
-    rng = generator(random_state)
-    if isinstance(parameters, GaussianParameters):
+    parameters = SampleParameters(posterior)
+    rng, is_linear = generator(random_state), isinstance(parameters.example, GaussianParameters)
+    if is_linear:
         means = linear_means(posterior, parameters, num_draws, rng)
     else:
         fewer = posterior.resample(num_draws, rng)
@@ -89,9 +90,8 @@ def effect_matrix(
     source, target = pd.Index(posterior.names, name="source"), pd.Index(posterior.names, name="target")
     frame = pd.DataFrame(means, index=source, columns=target)
     columns = [column_of(posterior, name) for name in posterior.names]
-    is_linear = isinstance(parameters, GaussianParameters)
     frame.attrs["factors"] = [column.name for column in columns if is_linear and column.log]
-    frame.attrs["meaning"] = _meaning_of_all(parameters, columns)
+    frame.attrs["meaning"] = _meaning_of_all(parameters.example, columns)
     return frame
 
 
@@ -119,36 +119,11 @@ def _meaning_of_all(parameters: ParameterPosterior, columns: list[Column]) -> st
     return told
 
 
-def known_parameters(posterior: Posterior) -> ParameterPosterior:
-    """What the posterior remembers of its table, or an error that says what to do."""
-    if posterior.parameters is not None:
-        return posterior.parameters
-    if posterior.diagnosis.imputation is not None:
-        raise ScoreError(
-            "Effects and experiments are not computed over imputed cells: each completed table has "
-            "parameters of its own. Fit the rows without missing cells instead, "
-            f"{option('missing', 'drop')}: that assumes that gaps have nothing to do with the values."
-        )
-    kinds = {column.kind for column in posterior.table.columns} if posterior.table is not None else set[str]()
-    if len(kinds) > 1:
-        raise ScoreError(
-            "Effects in a table with continuous and discrete columns cannot be computed from the score of "
-            "this fit: it assumes the directions between the kinds, or treats levels as numbers. Fit with "
-            f"{option('score', 'generalized-linear')}, the default; if you did, the table was too large to "
-            "keep: give it, "
-            + typed(python="posterior.with_parameters(table).", command_line="gflowdag effect --table TABLE.")
-        )
-    raise ScoreError(
-        "This posterior does not hold what effects need, the posterior of the parameters: its score has none "
-        "in closed form, its table was too large to keep, or it was made by hand or by an earlier version. "
-        "Give it the table: "
-        + typed(python="posterior.with_parameters(table).", command_line="gflowdag effect --table TABLE.")
-    )
-
-
 def conjugate_parameters(posterior: Posterior, what: str) -> ConjugateParameters:
     """The same for `what` needs parameters that can be integrated out, or an error that says so."""
-    parameters = known_parameters(posterior)
+    parameters = posterior.parameters
+    if parameters is None:
+        raise no_parameters(posterior)
     if isinstance(parameters, GaussianParameters | DiscreteParameters):
         return parameters
     raise ScoreError(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
     from gflowdag.posterior.experiments import NextExperiments
     from gflowdag.posterior.imputation import ImputedCells
+    from gflowdag.posterior.incomplete_table import IncompleteTable
     from gflowdag.posterior.mean_effect import MeanEffect
     from gflowdag.posterior.model_fit import ModelFit
     from gflowdag.posterior.probability import Feature, FeatureProbability
@@ -65,6 +66,7 @@ class Posterior(HandOver):
         parameters: what the table says about the parameters of a network given its graph, for `effect`; None
             where the score has no closed form for them.
         imputed_cells: draws of the missing cells, where some were imputed; see `imputed`.
+        incomplete: the table with its gaps and what scores its completions, where cells were imputed.
     """
 
     samples: np.ndarray
@@ -82,6 +84,7 @@ class Posterior(HandOver):
     table: TableDescription | None = None
     parameters: ParameterPosterior | None = None
     imputed_cells: ImputedCells | None = None
+    incomplete: IncompleteTable | None = None
 
     def __post_init__(self) -> None:
         samples = np.asarray(self.samples, dtype=bool)
