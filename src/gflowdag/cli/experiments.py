@@ -20,9 +20,14 @@ def print_experiments(found: NextExperiments, console: Console) -> None:
     console.print(Text(one_line(found.summary())))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("set", overflow="fold")
+    if any(one.measured is not None for one in found.experiments):
+        table.columns[0].header = "set, or measure"
     for title in ("gain, nats", "± error", "rows"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in found.experiments:
-        name = Text("nothing", style="dim") if one.target is None else Text(one_line(one.target))
-        table.add_row(name, f"{one.gain:.3f}", f"{one.error:.3f}", f"{found.num_rows:,}")
+        if one.measured is not None:
+            name = Text(one_line(one.name))
+        else:
+            name = Text("nothing", style="dim") if one.target is None else Text(one_line(one.target))
+        table.add_row(name, f"{one.gain:.3f}", f"{one.error:.3f}", f"{one.num_rows:,}")
     console.print(table)

@@ -126,14 +126,25 @@ def next_(
     targets: Annotated[
         str | None, typer.Option(help="Variables that can be set, separated by commas (default: all).")
     ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="Columns with missing cells that can be measured, separated by commas."),
+    ] = None,
     table: Annotated[Path | None, typer.Option(help="The table, where the run does not keep enough.")] = None,
     outcomes: Annotated[
-        int, typer.Option(min=2, help="Number of simulated outcomes of each experiment.")
-    ] = 200,
+        int | None,
+        typer.Option(
+            min=2,
+            help="Simulated outcomes of each experiment (default: 200; 50 in tables of both kinds).",
+        ),
+    ] = None,
     seed: Seed = 0,
     json: JSON = False,
 ) -> None:
-    """Which experiment next: what setting each variable from outside can be expected to tell, in nats."""
+    """Which experiment next: what setting each variable from outside can be expected to tell, in nats.
+
+    With --measure also what it would tell to measure the missing cells of a column.
+    """
     from gflowdag.cli import answers, experiments
     from gflowdag.runtime.messages import one_line
 
@@ -141,7 +152,8 @@ def next_(
     found = posterior.next_experiments(
         about=about,
         num_rows=rows,
-        targets=None if targets is None else [name.strip() for name in targets.split(",")],
+        targets=None if targets is None else _names(targets),
+        measure=[] if measure is None else _names(measure),
         num_outcomes=outcomes,
         random_state=seed,
     )
@@ -150,6 +162,11 @@ def next_(
         return
     experiments.print_experiments(found, make_console())
     print(f"{found.verdict.capitalize()}: {one_line(posterior.diagnosis.explanation)}")
+
+
+def _names(text: str) -> list[str]:
+    """Names that are separated by commas; none of an empty text."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def export(

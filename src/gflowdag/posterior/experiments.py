@@ -2,38 +2,37 @@
 
 The gain of an experiment about the graph is the mutual information of the graph and the rows that come out of
 it: the mean, over rows that the posterior expects, of the divergence of the posterior after them from the one
-before. Rows are drawn from sampled graphs with parameters from their posterior; after them each sampled graph
-is weighed by the likelihood of the rows with its parameters integrated out (Murphy 2001, "Active learning of
-causal Bayes net structure"; Tong & Koller 2001).
+before (Murphy 2001, "Active learning of causal Bayes net structure"; Tong & Koller 2001). New rows are
+simulated (`simulated_rows`); missing cells of rows that are there can be measured (`measurements`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
-from scipy.special import logsumexp, rel_entr
 
 from gflowdag.errors import DataError
-from gflowdag.graph.bits import graph_keys
+from gflowdag.posterior.beliefs import Beliefs, beliefs, parameters_of
 from gflowdag.posterior.diagnostics import Verdict
-from gflowdag.posterior.network_effects import conjugate_parameters
+from gflowdag.posterior.measurements import check_measurable, measurement_gains
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.posterior.probability import samples_with
+from gflowdag.posterior.sample_parameters import no_parameters
+from gflowdag.posterior.simulated_rows import simulated_gains
 from gflowdag.runtime.messages import counted, unknown_name
 from gflowdag.runtime.randomness import generator
-from gflowdag.score.predictive import draw_rows, log_predictive
 
 if TYPE_CHECKING:
     from gflowdag.posterior.probability import Feature
-    from gflowdag.score.conjugate import ConjugateParameters
 
-MAX_GRAPHS = 2000  # that are weighed: beyond, as many are drawn from the posterior
-_CELLS_AT_ONCE = 1 << 22  # numbers of one block of simulated tables
+NUM_OUTCOMES = 200  # simulated ones of each experiment
+MIXED_OUTCOMES = 50  # in tables of both kinds, which are scored anew after each
+_MAX_WEIGHED = 24  # completed tables that simulated rows are weighed by
+_MAX_WEIGHED_MIXED = 8  # the same, in tables of both kinds
 _NEARLY_ALL = 0.95  # of the entropy: experiments that gain as much are not told apart by their gains
 
 
@@ -45,11 +44,32 @@ class Experiment:
         target: the variable that is set from outside; None for rows without an intervention.
         gain: expected information, in nats.
         error: its Monte-Carlo standard error.
+        num_rows: rows that it takes: new ones, or those in which a missing cell is measured.
+        measured: the column whose missing cells are measured; None for new rows.
     """
 
     target: str | None
     gain: float
     error: float
+    num_rows: int
+    measured: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What is done, in a few words."""
+        if self.measured is not None:
+            return f"measuring {self.measured}"
+        return "no intervention" if self.target is None else self.target
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in plain values."""
+        return {
+            "target": self.target,
+            "measured": self.measured,
+            "gain": self.gain,
+            "error": self.error,
+            "num_rows": self.num_rows,
+        }
 
 
 @dataclass(frozen=True)
@@ -57,8 +77,9 @@ class NextExperiments:
     """Experiments by what they can be expected to tell, most first.
 
     Attributes:
-        experiments: one for each target and one without an intervention, largest gain first.
-        num_rows: of each experiment.
+        experiments: one for each target, one without an intervention, and one for each column that is to be
+            measured, largest gain first.
+        num_rows: of each experiment with new rows.
         about: what the information is about: a statement, or "the graph".
         entropy: what there is to be known, in nats: no gain can exceed it.
         num_graphs: distinct graphs that were weighed.
@@ -86,28 +107,28 @@ class NextExperiments:
         return min(one.gain for one in self.experiments) >= _NEARLY_ALL * self.entropy
 
     def table(self) -> pd.DataFrame:
-        """One row for each experiment: `target` (None: nothing is set), `gain`, `error`, `num_rows`."""
+        """One row for each experiment: `target`, `measured`, `gain`, `error`, `num_rows`.
+
+        In new rows `target` is set (None: nothing); or the missing cells of `measured` are measured.
+        """
         return pd.DataFrame(
             {
                 "target": pd.Series([one.target for one in self.experiments], dtype=object),
+                "measured": pd.Series([one.measured for one in self.experiments], dtype=object),
                 "gain": [one.gain for one in self.experiments],
                 "error": [one.error for one in self.experiments],
-                "num_rows": self.num_rows,
+                "num_rows": [one.num_rows for one in self.experiments],
             }
         )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it in plain values."""
-        rows = [
-            {"target": one.target, "gain": one.gain, "error": one.error, "num_rows": self.num_rows}
-            for one in self.experiments
-        ]
         return {
             "about": self.about,
             "entropy": self.entropy,
             "num_graphs": self.num_graphs,
             "verdict": self.verdict,
-            "experiments": rows,
+            "experiments": [one.to_dict() for one in self.experiments],
         }
 
     def summary(self) -> str:
@@ -123,12 +144,14 @@ class NextExperiments:
             )
         best = self.best
         what = "observing all variables" if best.target is None else f"setting {best.target} at random"
+        if best.measured is not None:
+            what = f"measuring the missing cells of {best.measured}"
         told = (
-            f"{what[0].upper()}{what[1:]} in {rows} tells most about {self.about}: "
+            f"{what[0].upper()}{what[1:]} in {counted(best.num_rows, 'row')} tells most about {self.about}: "
             f"{best.gain:.2f} of {self.entropy:.2f} nats are expected to be resolved."
         )
         rivals = [
-            one.target or "no intervention"
+            one.name
             for one in self.experiments[1:]
             if best.gain - one.gain < 2 * np.hypot(best.error, one.error)
         ]
@@ -144,99 +167,57 @@ def next_experiments(
     about: Feature | None = None,
     num_rows: int = 100,
     targets: Sequence[str] | None = None,
-    num_outcomes: int = 200,
+    measure: Sequence[str] = (),
+    num_outcomes: int | None = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> NextExperiments:
     """The experiments by expected information; see `Posterior.next_experiments`."""
-    parameters = conjugate_parameters(posterior, "The next experiment")
-    for name, value, least in (("num_rows", num_rows, 1), ("num_outcomes", num_outcomes, 2)):
+    if posterior.parameters is None and posterior.diagnosis.imputation is None:
+        raise no_parameters(posterior)
+    kinds = set[str]() if posterior.table is None else {column.kind for column in posterior.table.columns}
+    is_mixed = len(kinds) > 1
+    outcomes = (MIXED_OUTCOMES if is_mixed else NUM_OUTCOMES) if num_outcomes is None else num_outcomes
+    for name, value, least in (("num_rows", num_rows, 1), ("num_outcomes", outcomes, 2)):
         if value < least:
             raise DataError(f"{name} must be {least} or more, got {value}")
     names = list(posterior.names) if targets is None else list(dict.fromkeys(targets))
     for name in names:
         if name not in posterior.names:
             raise DataError(unknown_name(name, posterior.names))
+    measured = list(dict.fromkeys(measure))
+    check_measurable(posterior, measured)
     rng = generator(random_state)
-    graphs, weights = _distinct(posterior, rng)
-    groups = np.arange(len(graphs))  # graphs of one group are the same answer
-    what = "the graph"
-    if about is not None:
-        groups = samples_with(_of_graphs(posterior, graphs), about).astype(np.int64)
-        what = about if isinstance(about, str) else getattr(about, "__name__", "the feature")
-    of_outcome = np.sort(rng.choice(len(graphs), num_outcomes, p=weights))
-    seed = rng.integers(2**63)
+    known = beliefs(posterior, about, rng)
     found: list[Experiment] = []
-    for target in (None, *names):
-        place = None if target is None else posterior.names.index(target)
-        gains = _gains(
-            parameters,
-            graphs,
-            weights,
-            groups,
-            of_outcome,
-            num_rows,
-            place,
-            np.random.default_rng(seed),  # common random numbers make gains comparable
-        )
-        error = gains.std(ddof=1) / np.sqrt(num_outcomes)
-        found.append(Experiment(target, float(gains.mean()), float(error)))
-    mass = np.bincount(groups, weights=weights)
+    if names or not measured:
+        weighing = known.with_fewer_tables(_MAX_WEIGHED_MIXED if is_mixed else _MAX_WEIGHED)
+        parameters = parameters_of(posterior, weighing)
+        of_outcome = np.sort(rng.choice(weighing.joint.size, outcomes, p=weighing.joint.reshape(-1)))
+        seed = rng.integers(2**63)
+        for target in (None, *names):
+            place = None if target is None else posterior.names.index(target)
+            again = np.random.default_rng(seed)  # common random numbers make gains comparable
+            gains = simulated_gains(parameters, weighing, of_outcome, num_rows, place, again)
+            found.append(Experiment(target, *_told(gains, known, len(gains)), num_rows))
+    independent = posterior.diagnosis.effective_samples or np.inf
+    for column in measured:
+        gains, number = measurement_gains(posterior, known, column, outcomes, rng)
+        found.append(Experiment(None, *_told(gains, known, independent), number, measured=column))
     return NextExperiments(
         tuple(sorted(found, key=lambda one: -one.gain)),
         num_rows,
-        what,
-        entropy=max(-float(rel_entr(mass, np.ones_like(mass)).sum()), 0.0),
-        num_graphs=len(graphs),
+        "the graph" if about is None else about if isinstance(about, str) else _name_of(about),
+        entropy=known.entropy,
+        num_graphs=len(known.graphs),
         verdict=posterior.diagnosis.verdict,
     )
 
 
-def _gains(
-    parameters: ConjugateParameters,
-    graphs: NDArray[np.bool_],
-    weights: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    of_outcome: NDArray[np.int64],
-    num_rows: int,
-    target: int | None,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """The divergence of the posterior after each simulated outcome from the one before, [k]."""
-    d = graphs.shape[1]
-    mass = np.bincount(groups, weights=weights)
-    gains: list[NDArray[np.float64]] = []
-    step = max(_CELLS_AT_ONCE // (num_rows * d), 1)
-    for start in range(0, len(of_outcome), step):
-        part = of_outcome[start : start + step]
-        drawn, number = np.unique(part, return_counts=True)
-        rows = np.concatenate(
-            [
-                draw_rows(parameters, graphs[graph], num_rows, target, int(size), rng)
-                for graph, size in zip(drawn, number, strict=True)
-            ]
-        )
-        logs = log_predictive(parameters, graphs, rows, target) + np.log(weights)
-        after = np.exp(logs - logsumexp(logs, axis=1)[:, None])
-        of_group = np.stack([np.bincount(groups, weights=one, minlength=len(mass)) for one in after])
-        gains.append(rel_entr(of_group, mass).sum(axis=1).clip(min=0.0))
-    return np.concatenate(gains)
+def _told(gains: NDArray[np.float64], known: Beliefs, independent: float) -> tuple[float, float]:
+    """The mean gain and its standard error; a simulated mean may exceed what is open, the gain cannot."""
+    error = gains.std(ddof=1) / np.sqrt(min(len(gains), independent)) if len(gains) > 1 else np.inf
+    return float(np.clip(gains.mean(), 0.0, known.entropy)), float(error)
 
 
-def _distinct(
-    posterior: Posterior, rng: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """The distinct sampled graphs with their mass; of too many, some drawn from them."""
-    keys = graph_keys(posterior.samples)
-    weights = posterior.weights
-    if len(np.unique(keys[weights > 0])) > MAX_GRAPHS:
-        chosen = rng.choice(len(keys), MAX_GRAPHS, p=weights)
-        keys, samples, weights = keys[chosen], posterior.samples[chosen], np.full(MAX_GRAPHS, 1 / MAX_GRAPHS)
-    else:
-        samples = posterior.samples
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    mass = np.bincount(inverse.reshape(-1), weights=weights)
-    return samples[first[mass > 0]], mass[mass > 0] / mass.sum()
-
-
-def _of_graphs(posterior: Posterior, graphs: NDArray[np.bool_]) -> Posterior:
-    return replace(posterior, samples=graphs, log_weights=None, log_scores=None)
+def _name_of(feature: object) -> str:
+    return getattr(feature, "__name__", "the feature")

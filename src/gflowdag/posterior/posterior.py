@@ -275,22 +275,28 @@ class Posterior(HandOver):
         about: Feature | None = None,
         num_rows: int = 100,
         targets: Sequence[str] | None = None,
-        num_outcomes: int = 200,
+        measure: Sequence[str] = (),
+        num_outcomes: int | None = None,
         random_state: int | np.random.Generator | None = 0,
     ) -> NextExperiments:
-        """Which variable to set from outside next: experiments by the information to be expected of them.
+        """What to set from outside, or to measure, next: experiments by the information they can give.
 
         Each experiment has `num_rows` rows in which one variable is set at random: a number to values of a
         normal distribution as wide as its column, a level to any of them alike. Rows in which nothing is set
         are compared with them. The gain is the mutual information of rows and graph in nats, over the sampled
         graphs, so it assumes that these are the posterior: more of them (`num_samples`) resolve more.
 
+        Where cells were imputed, columns with gaps can be compared with them: the gain of `measure` is that
+        of knowing all missing cells of the column, while those of other columns stay unknown.
+
         Args:
             about: a statement or function, as for `probability`: what is to be learnt. `"X ~> Y"` is whether
                 X has an effect on Y. Without it, the graph.
             num_rows: of each experiment.
             targets: variables that can be set; without them, all.
-            num_outcomes: simulated outcomes of each experiment.
+            measure: columns whose missing cells can be measured.
+            num_outcomes: simulated outcomes of each experiment; without it 200, or 50 in tables of both
+                kinds.
             random_state: seed.
 
         Returns:
@@ -304,6 +310,7 @@ class Posterior(HandOver):
             about=about,
             num_rows=num_rows,
             targets=targets,
+            measure=measure,
             num_outcomes=num_outcomes,
             random_state=random_state,
         )

@@ -238,11 +238,16 @@ class MixedParameters:
         return found
 
     @cached_property
-    def _likelihood(self) -> GeneralizedLinearLikelihood:
+    def data(self) -> Dataset:
+        """The table, under names of its own."""
         columns = tuple(
             Column(f"X{place + 1}", "discrete", levels=tuple(range(levels)))
             if levels
             else Column(f"X{place + 1}", "continuous")
             for place, levels in enumerate(self.num_levels.tolist())
         )
-        return self.score.bind(Dataset(columns, self.values, self.intervened))
+        return Dataset(columns, self.values, self.intervened)
+
+    @cached_property
+    def _likelihood(self) -> GeneralizedLinearLikelihood:
+        return self.score.bind(self.data)

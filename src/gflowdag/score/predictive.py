@@ -1,8 +1,9 @@
 """Rows that have not been seen yet: draws of them, and how likely they are under each graph.
 
-Both follow from the posterior of the parameters, so no table is needed. Rows of an experiment have one
-variable set from outside; its own factor is left out, as in the score of interventional data (Cooper & Yoo).
-Rows of continuous variables are deviations from the posterior means, which are taken for known.
+Both follow from the posterior of the parameters, so no table is needed, but for tables of both kinds, which
+are kept and scored anew. Rows of an experiment have one variable set from outside; its own factor is left
+out, as in the score of interventional data (Cooper & Yoo). Rows of continuous tables are deviations from the
+posterior means, which are taken for known.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from gflowdag.data.mixed_network import draw_column
 from gflowdag.errors import TooLargeError
 from gflowdag.graph.order import topological_order
 from gflowdag.score.conjugate import (
@@ -20,11 +22,14 @@ from gflowdag.score.conjugate import (
     ConjugateParameters,
     DiscreteParameters,
     GaussianParameters,
+    ParameterPosterior,
 )
+from gflowdag.score.mixed_parameters import MixedParameters
+from gflowdag.score.rescored import rescored_predictive
 
 
 def draw_rows(
-    parameters: ConjugateParameters,
+    parameters: ParameterPosterior,
     graph: NDArray[np.bool_],
     num_rows: int,
     target: int | None,
@@ -40,7 +45,9 @@ def draw_rows(
     rows = np.zeros((size, num_rows, d))
     for node in topological_order(graph).tolist():
         parents = np.flatnonzero(graph[:, node]).tolist()
-        if isinstance(parameters, GaussianParameters):
+        if isinstance(parameters, MixedParameters):
+            rows[:, :, node] = _of_both_kinds(parameters, node, graph[:, node], rows, node == target, rng)
+        elif isinstance(parameters, GaussianParameters):
             rows[:, :, node] = _numbers(parameters, node, parents, rows, node == target, rng)
         else:
             rows[:, :, node] = _codes(parameters, node, parents, rows, node == target, rng)
@@ -48,7 +55,7 @@ def draw_rows(
 
 
 def log_predictive(
-    parameters: ConjugateParameters,
+    parameters: ParameterPosterior,
     graphs: NDArray[np.bool_],
     rows: NDArray[np.float64],
     target: int | None,
@@ -64,6 +71,8 @@ def log_predictive(
     Returns:
         float64 [k, n].
     """
+    if isinstance(parameters, MixedParameters):
+        return rescored_predictive(parameters.score, parameters.data, graphs, rows, target)
     change = _Changes(parameters, rows)
     out = np.zeros((len(rows), len(graphs)))
     for node in range(graphs.shape[1]):
@@ -202,3 +211,26 @@ def _codes(
     chosen = tables[(np.arange(size)[:, None], *(place[:, :, axis] for axis in range(len(parents))))]
     upper = np.cumsum(np.broadcast_to(chosen, (size, m, levels)), axis=-1)
     return (rng.random((size, m, 1)) > upper[:, :, :-1]).sum(axis=-1).astype(np.float64)
+
+
+def _of_both_kinds(
+    parameters: MixedParameters,
+    node: int,
+    parents: NDArray[np.bool_],
+    rows: NDArray[np.float64],
+    is_set: bool,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    size, m, _ = rows.shape
+    levels = int(parameters.num_levels[node])
+    if is_set and levels:
+        return rng.integers(levels, size=(size, m)).astype(np.float64)
+    if is_set:
+        column = parameters.values[:, node]
+        return column.mean() + column.std() * rng.normal(size=(size, m))
+    drawn = parameters.draw(node, parents, size, rng)
+    columns = [
+        draw_column(table, parents, parameters.num_levels, levels, coefficients, deviations, rng)
+        for table, coefficients, deviations in zip(rows, drawn.coefficients, drawn.deviations, strict=True)
+    ]
+    return np.stack(columns)
