@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from score_problems import continuous, discrete, random_dags
 
 import gflowdag as gd
 from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph import all_dags
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.score import BDeu, make_score
-from gflowdag.score.predictive import log_predictive
+from gflowdag.score import BDeu, BGe, make_score
+from gflowdag.score.predictive import draw_rows, log_predictive
+from gflowdag.score.rescored import rescored_predictive
 
 PAIR = all_dags(2)
 
@@ -102,3 +105,54 @@ def test_impossible_questions_are_refused(pair) -> None:
         pair.next_experiments(num_rows=0)
     with pytest.raises(ScoreError, match="with_parameters"):
         Posterior(PAIR, ("a", "b")).next_experiments()
+
+
+# -- any score: that of all rows less that of those seen -----------------------------------------------------
+
+
+def test_scoring_anew_is_the_predictive_of_bdeu_in_closed_form() -> None:
+    data, score = discrete(4), BDeu(ess=(1.0, 4.0))
+    parameters, graphs = score.bind(data).parameter_posterior, random_dags(4, 30)
+    for target in (None, 1):
+        rows = draw_rows(parameters, graphs[3], 7, target, 5, np.random.default_rng(0))
+        closed = log_predictive(parameters, graphs, rows, target)
+        anew = rescored_predictive(score, data, graphs, rows, target)
+        assert anew == pytest.approx(closed, abs=1e-9)
+
+
+def test_scoring_anew_is_the_predictive_of_bge_but_for_the_unknown_means() -> None:
+    """Of rows whose mean is that of the posterior it differs by a constant of the table."""
+    data, score = continuous(4, interventions=True), BGe(alpha_mu=1e-9)
+    parameters, graphs = score.bind(data).parameter_posterior, random_dags(4, 30)
+    rows = draw_rows(parameters, graphs[3], 6, None, 5, np.random.default_rng(0))
+    data = replace(data, values=data.values - data.values.mean(axis=0), intervened=None)
+    parameters = score.bind(data).parameter_posterior
+    rows -= rows.mean(axis=1, keepdims=True)
+    closed = log_predictive(parameters, graphs, rows, None)
+    anew = rescored_predictive(score, data, graphs, rows, None)
+    difference = anew - closed
+    assert difference == pytest.approx(np.broadcast_to(difference[:, :1], closed.shape), abs=1e-6)
+    assert np.ptp(anew, axis=1).min() > 1
+
+
+def test_a_table_of_both_kinds_tells_what_its_discrete_columns_would() -> None:
+    """A continuous column that is independent by knowledge changes no gain."""
+    codes = discrete(3, n=40).values.astype(int)
+    frame = pd.DataFrame(codes, columns=["a", "b", "c"])
+    mixed = frame.assign(x=np.random.default_rng(0).normal(size=len(frame)))
+    alone = [(one, "x") for one in "abc"] + [("x", one) for one in "abc"]
+    asked = {"method": "exact", "discrete": ["a", "b", "c"], "prior": "uniform", "num_samples": 2000}
+    known = gd.Knowledge(forbidden=alone)
+    posts = [gd.fit(frame, random_state=0, **asked), gd.fit(mixed, random_state=0, knowledge=known, **asked)]
+    found = [post.next_experiments(num_rows=10, targets=["b"], num_outcomes=80) for post in posts]
+    assert found[0].entropy == pytest.approx(found[1].entropy, abs=0.1)
+    for target in (None, "b"):
+        one, other = (next(each for each in of.experiments if each.target == target) for of in found)
+        assert one.gain == pytest.approx(other.gain, abs=4 * np.hypot(one.error, other.error))
+        assert one.gain > 4 * one.error
+
+
+def test_no_gain_is_larger_than_what_is_open(pair) -> None:
+    for seed in range(5):
+        found = pair.given("a - b").next_experiments(num_rows=2000, num_outcomes=10, random_state=seed)
+        assert all(0 <= one.gain <= found.entropy for one in found.experiments)

@@ -178,8 +178,6 @@ def test_all_pairs_what_is_given_and_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no level 'z'"):
         means.difference("z", 0)
     with pytest.raises(ScoreError, match="table of one kind"):
-        post.next_experiments()
-    with pytest.raises(ScoreError, match="table of one kind"):
         post.fitted_network()
     post.save(tmp_path / "p.npz")
     again: Any = Posterior.load(tmp_path / "p.npz").effect("x", "y", num_draws=100)

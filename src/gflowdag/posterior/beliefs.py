@@ -80,7 +80,7 @@ def beliefs(posterior: Posterior, about: Feature | None, rng: np.random.Generato
     if about is not None:
         of_graphs = replace(posterior, samples=graphs, log_weights=None, log_scores=None, imputed_cells=None)
         _, answers = np.unique(samples_with(of_graphs, about), return_inverse=True)
-    if posterior.diagnosis.imputation is None:
+    if posterior.parameters is not None:
         return Beliefs(graphs, answers, weights[None], np.zeros(1, np.int64))
     table, cells = remembered_gaps(posterior)
     kept = np.arange(len(cells.values))

@@ -15,6 +15,7 @@ from gflowdag.posterior.effect import DiscreteEffect, LinearEffect
 from gflowdag.posterior.experiments import NextExperiments
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.sample_parameters import SampleParameters
 from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters, ParameterPosterior
 
 _MOST_EFFECTS = 12
@@ -52,13 +53,15 @@ class Experiments(NamedTuple):
 
 def effect_rows(posterior: Posterior) -> list[EffectRow]:
     """The strongest of the effects that there are with probability ½ or more."""
-    parameters = posterior.parameters
+    parameters = _parameters(posterior)
     if parameters is None or not _has_own_table(posterior):
         return []
     paths = with_fewer_graphs(posterior).path_probabilities().to_numpy()
     is_linear = isinstance(parameters, GaussianParameters)
     if is_linear:
-        fewer, strength = posterior, _linear_strength(posterior)
+        has_gaps = posterior.parameters is None  # and as many tables as graphs
+        fewer = _fewer(posterior, paths) if has_gaps else posterior
+        strength = _linear_strength(posterior)
     else:
         fewer = _fewer(posterior, paths)
         strength = _association(parameters, paths)
@@ -100,6 +103,14 @@ def experiments(posterior: Posterior) -> Experiments | None:
     if found.best.gain <= found.best.error or found.tells_nearly_all:
         return None
     return Experiments(found, found.best.gain, posterior.num_variables - len(targets))
+
+
+def _parameters(posterior: Posterior) -> ParameterPosterior | None:
+    """What is known of the parameters, of one completed table where cells were imputed; None for nothing."""
+    try:
+        return SampleParameters(posterior).example
+    except ScoreError:
+        return None
 
 
 def _has_own_table(posterior: Posterior) -> bool:
