@@ -13,6 +13,7 @@ does by default, although the prior says how large they are.
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -152,5 +153,6 @@ def _draw_curve(ax: Axes, row: Row) -> None:
     ax.plot([0, 1], [0, 1], color="#8a949e", lw=0.8)
     ax.fill_between(stated, low, high, color=colour, alpha=0.2, lw=0)
     ax.plot(stated, found, "o-", color=colour, ms=3, lw=1)
-    ax.set_title(f"{row['setting']}\n{row['method']}, {row['tables']} tables", fontsize=8)
+    setting = textwrap.fill(row["setting"], 32)
+    ax.set_title(f"{setting}\n{row['method']}, {row['tables']} tables", fontsize=8)
     ax.set(xlim=(0, 1), ylim=(0, 1))

@@ -61,7 +61,8 @@ Small posteriors that are hard to sample and whose exact answer is known: column
 others, relations that are all but deterministic, interventions said to be on other columns than they
 were, a hundred thousand rows, two modes far apart, a score of its own for every parent set. An answer is
 *false trust* if its verdict is "trusted" and an edge probability is more than {tolerated} from the exact
-one. Chains have five variables, order MCMC at default options and GFlowNets four. *Short* are runs of few
+one. Chains have five variables, order MCMC at default options and GFlowNets four; these were trained on a
+GPU (one H200). *Short* are runs of few
 chains, few steps or little training, which are to provoke it; the options of each are in
 `gflowdag_lab/measurements/cases/false_trust.py`. `share_at_most` is the upper bound of Clopper and
 Pearson (one-sided, 95 %) on the share of the trusted answers that are wrong. The aim is {aim} at default
