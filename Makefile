@@ -15,8 +15,8 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## the posterior of the Sachs cytometry data, a table, and a report to open
 	$(BIN)/gflowdag demo
 
-test: $(STAMP)  ## the test suite, without the long checks, two files at a time
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(STAMP)  ## the test suite, without the long checks, on two cores
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: $(STAMP)  ## every test, minutes to an hour
 	$(BIN)/python -m pytest -m ""

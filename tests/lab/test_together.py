@@ -29,14 +29,14 @@ def brief(monkeypatch):
 
 
 def test_a_stack_stores_each_fit_under_its_own_task(brief, tmp_path):
-    problems = [Spec("linear-gaussian", 4, 200, seed, "standardised") for seed in range(3)]
+    problems = [Spec("linear-gaussian", 4, 200, seed, "standardised") for seed in range(2)]
     tasks = fit_tasks(problems, ["exact", "dag-gflownet", "dag-gflownet-chains"], quick=True)
     stackable = [task for task in tasks if can_be_stacked(task)]
-    assert [task.arguments["method"] for task in stackable] == ["dag-gflownet"] * 3
+    assert [task.arguments["method"] for task in stackable] == ["dag-gflownet"] * 2
 
     run_stacked([PlannedFit(task, tmp_path) for task in stackable])
     rows = [stored_row(task, tmp_path) for task in stackable]
-    assert [row["seed"] for row in rows] == [0, 1, 2]
+    assert [row["seed"] for row in rows] == [0, 1]
     assert {row["iterations"] for row in rows} == {brief["iterations"]}
     for problem in problems:
         policy = load_posterior(tmp_path, problem.name, "dag-gflownet")
