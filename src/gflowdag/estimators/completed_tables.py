@@ -17,13 +17,13 @@ from scipy.special import logsumexp
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.augmentation import NUM_CHAINS, Augmentation, Completions, run
-from gflowdag.estimators.imputed_posterior import imputed_cells, was
+from gflowdag.estimators.imputed_posterior import imputed_cells
 from gflowdag.estimators.sweeps import Sweeps
 from gflowdag.posterior.diagnostics import Diagnostics, Verdict
 from gflowdag.posterior.imputation import ASSUMPTION, Imputation
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MAXIMAL_ERROR, MAXIMAL_R_HAT
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import counted, was
 from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress, begin_phase
 

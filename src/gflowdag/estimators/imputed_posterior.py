@@ -14,7 +14,7 @@ from gflowdag.posterior.imputation import ASSUMPTION, Imputation, ImputedCells
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MAXIMAL_ERROR, MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
 from gflowdag.runtime.deadline import Deadline
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import counted, was
 from gflowdag.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -133,8 +133,3 @@ def _share(between: float | None) -> str:
     if between is None:
         return ""
     return f" {between:.0%} of the uncertainty about edges is between completed tables."
-
-
-def was(number: int) -> str:
-    """The verb after so many."""
-    return "was" if number == 1 else "were"

@@ -38,6 +38,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def was(count: int) -> str:
+    """The verb after so many: `"1 row was"`, `"2 rows were"`."""
+    return "was" if count == 1 else "were"
+
+
 def told_together(values: Sequence[float], digits: int = 4) -> list[str]:
     """Numbers of one scale, with `digits` significant digits of the largest: what is tiny beside it is 0."""
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)

@@ -22,9 +22,10 @@ _CUT_SHORT = re.compile(r"\d of [\d,]+ iterations")  # as `size_of` says it
 
 
 def write_csv(table: Frame, path: Path) -> None:
-    """Write a table, without its index."""
+    """Write a table, without its index; the points of a plot with fewer digits, since they are many."""
+    digits = 7 if path.stem.endswith("-points") else 10
     with atomic_write(path) as stream:
-        table.to_csv(stream, index=False, float_format="%.10g")
+        table.to_csv(stream, index=False, float_format=f"%.{digits}g")
 
 
 def read_csv(path: Path) -> Frame:
