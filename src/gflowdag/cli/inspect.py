@@ -40,19 +40,20 @@ def examine(
     """
     options = options or ReadOptions()
     try:
-        problems = table_problems(frame, options, knowledge=knowledge).messages
+        found = table_problems(frame, options, knowledge=knowledge)
+        problems = found.messages
     except KnowledgeError as error:
         facts = examine(frame, options)
         problems = (*facts["problems"], str(error))
         return facts | {"problems": [*problems], "refusal": "\n".join(problems), "options": None}
     readable = mended(frame, options, knowledge=knowledge) if problems else options
-    proposal = proposed(frame, options, knowledge=knowledge)
+    proposal = proposed(frame, options, knowledge=knowledge, data=found.data)
     if readable is None or proposal is None:
         facts = _guessed(frame, options)
     else:
         facts = describe(proposal.data, proposal.model_fit)
         if proposal.options is not readable:
-            read = Dataset.from_frame(frame, readable, knowledge=knowledge)
+            read = found.data or Dataset.from_frame(frame, readable, knowledge=knowledge)
             facts |= {"notes": [*read.notes], "model_fit": check_table(read)}
         facts["columns"] += [
             {"name": name, "kind": _UNUSABLE if name in readable.drop else _LEFT_OUT}

@@ -46,22 +46,30 @@ class _Read(NamedTuple):
 
 
 def proposed(
-    frame: Frame, options: ReadOptions | None = None, *, knowledge: Knowledge | None = None
+    frame: Frame,
+    options: ReadOptions | None = None,
+    *,
+    knowledge: Knowledge | None = None,
+    data: Dataset | None = None,
 ) -> Proposal | None:
     """The options with which a table can be read and is fit for the model; None where nothing helps.
 
     On top of what `mended` does: cells that hardly are values become gaps, identifiers, row numbers and
     copies are left out, numbers with few rows for each value are measurements, and skewed columns are
     transformed. Each of these is taken only if the table can be read with it. What the user said stays as it
-    is.
+    is. `data` is the table as it was read with `options`, if it was.
     """
     options = options or ReadOptions()
-    readable = mended(frame, _without_codes(frame, options), knowledge=knowledge) or mended(
-        frame, options, knowledge=knowledge
-    )
-    if readable is None:
-        return None
-    read = _read(frame, readable, knowledge)
+    without_codes = _without_codes(frame, options)
+    if data is not None and without_codes is options:
+        read = _Read(frame, options, data, check_table(data))
+    else:
+        readable = mended(frame, without_codes, knowledge=knowledge) or mended(
+            frame, options, knowledge=knowledge
+        )
+        if readable is None:
+            return None
+        read = _read(frame, readable, knowledge)
     for change in (_without_names, _without_copies, _with_measurements, _without_findings, _transformed):
         changed = change(read)
         if changed is None:

@@ -298,6 +298,8 @@ def plain_cells(cells: Cells) -> Cells:
 
 def _as_floats(cells: Cells) -> np.ndarray:
     """float64 [n], NaN where a cell is no number."""
+    if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "fiu":
+        return np.asarray(cells, dtype=np.float64)
     return np.asarray(pd.to_numeric(plain_cells(cells), errors="coerce"), dtype=np.float64)
 
 

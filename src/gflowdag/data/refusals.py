@@ -30,6 +30,7 @@ class Problems(NamedTuple):
     half_empty: tuple[str, ...] = ()  # columns to drop: most of their cells are missing
     missing: tuple[str, ...] = ()  # cells, as COLUMN=CELL, that hardly are values
     discrete: tuple[str, ...] = ()  # columns of numbers with other cells that may be levels
+    data: Dataset | None = None  # what was read, where nothing is wrong
 
 
 def checked_dataset(
@@ -132,9 +133,10 @@ def table_problems(
 ) -> Problems:
     """What `checked_dataset` would refuse: in the whole, in each column alone, then in the rest."""
     options = read_options(options, changes)
-    first = _refusal(lambda: Dataset.from_frame(frame, options, knowledge=knowledge))
-    if first is None:
-        return Problems((), (), False)
+    try:
+        return Problems((), (), False, data=Dataset.from_frame(frame, options, knowledge=knowledge))
+    except DataError as error:
+        first = error
     if whole := _refusal(lambda: _check_whole(frame, options)):
         return Problems((str(whole),), (), False)
     variables, intervened, targets = _variables(frame, options)

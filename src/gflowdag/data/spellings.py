@@ -66,7 +66,10 @@ def settled(frame: Frame, entries: Iterable[str] = ()) -> tuple[Frame, list[str]
     """
     changed: dict[str, Cells] = {}
     found: dict[str, list[str]] = {}
-    for place, name in enumerate(frame.columns):
+    entries = tuple(entries)
+    for place, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
+        if not entries and isinstance(dtype, np.dtype) and dtype.kind in "fiu":  # no words among numbers
+            continue
         cells, missing = _settled_column(frame.iloc[:, place], _spelled(entries, str(name), frame.columns))
         if missing:
             changed[name] = cells

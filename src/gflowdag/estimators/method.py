@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gflowdag.data import Dataset, Knowledge
+from gflowdag.data import Dataset
 from gflowdag.estimators.registry import UNRANKED
 from gflowdag.runtime.memory import total_memory
 from gflowdag.runtime.messages import memory
@@ -39,13 +39,13 @@ class Problem(NamedTuple):
     @classmethod
     def of(cls, data: Dataset) -> Self:
         """The facts of a table with its knowledge."""
-        knowledge = (data.knowledge or Knowledge()).resolve(data.names)
+        knowledge = None if data.knowledge is None else data.knowledge.resolve(data.names)
         return cls(
             data.num_variables,
             discrete=not data.is_continuous,
             intervened=data.intervened is not None,
-            known_edges=knowledge.rules_out_edges,
-            limited_parents=knowledge.max_parents is not None,
+            known_edges=knowledge is not None and knowledge.rules_out_edges,
+            limited_parents=knowledge is not None and knowledge.max_parents is not None,
             mixed=data.is_mixed,
         )
 

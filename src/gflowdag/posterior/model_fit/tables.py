@@ -41,7 +41,7 @@ from gflowdag.runtime.messages import shown
 _KINDS = ("continuous", "discrete")
 _ROWS_PER_VARIABLE = 5  # fewer, and the prior weighs as much as the rows in a regression on all others
 UNEXPLAINED = 1e-4  # share of a variance: noise of 1 % of the deviation, about what rounding to 2 digits adds
-_MOST_CELLS = 3e8  # rows × pairs of columns that are compared
+_MOST_CELLS = 1e8  # rows × pairs of columns that are compared: about a second
 
 
 class _Pairs(NamedTuple):
