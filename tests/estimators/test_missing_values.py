@@ -256,7 +256,7 @@ def test_a_budget_ends_the_chains_and_says_so() -> None:
     assert "The budget of" in told.explanation
 
 
-def test_effects_over_imputed_cells_are_refused_with_the_reason() -> None:
+def test_one_network_for_all_completed_tables_is_refused_with_the_reason() -> None:
     post = gd.fit(holed(NUMBERS, [(0, 0)]), completions=40)
     with pytest.raises(GFlowDAGError, match="each completed table has parameters of its own"):
-        post.effect("a", "b")
+        post.fitted_network()

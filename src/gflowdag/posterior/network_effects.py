@@ -122,6 +122,12 @@ def _meaning_of_all(parameters: ParameterPosterior, columns: list[Column]) -> st
 def conjugate_parameters(posterior: Posterior, what: str) -> ConjugateParameters:
     """The same for `what` needs parameters that can be integrated out, or an error that says so."""
     parameters = posterior.parameters
+    if parameters is None and posterior.diagnosis.imputation is not None:
+        raise ScoreError(
+            f"{what} is not computed over imputed cells: each completed table has parameters of its own. Fit "
+            f"the rows without missing cells instead, {option('missing', 'drop')}: that assumes that gaps have "
+            "nothing to do with the values."
+        )
     if parameters is None:
         raise no_parameters(posterior)
     if isinstance(parameters, GaussianParameters | DiscreteParameters):
