@@ -125,8 +125,8 @@ def conjugate_parameters(posterior: Posterior, what: str) -> ConjugateParameters
     if parameters is None and posterior.diagnosis.imputation is not None:
         raise ScoreError(
             f"{what} is not computed over imputed cells: each completed table has parameters of its own. Fit "
-            f"the rows without missing cells instead, {option('missing', 'drop')}: that assumes that gaps have "
-            "nothing to do with the values."
+            f"the rows without missing cells instead, {option('missing', 'drop')}: that assumes that gaps "
+            "have nothing to do with the values."
         )
     if parameters is None:
         raise no_parameters(posterior)
