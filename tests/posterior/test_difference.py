@@ -68,3 +68,19 @@ def test_errors_of_an_unvouched_posterior_are_not_believed() -> None:
     rng = np.random.default_rng(3)
     doubtful = replace(_sampled(rng), diagnosis=Diagnostics("not converged", "Chains disagree."))
     assert "neither exact nor trusted" in _sampled(rng).difference(doubtful).summary()
+
+
+def test_one_table_under_other_transforms_is_told_from_another_table() -> None:
+    frame = np.exp(gd.simulate.linear_gaussian(3, 50, random_state=0).frame)
+    plain, logs = (
+        gd.fit(frame, method="exact", transform=transform, num_samples=20, random_state=0)
+        for transform in (None, {"X2": "log"})
+    )
+    found = plain.difference(logs)
+    assert found.recoded == ("X2",)
+    assert "one table, in which X2 had another transform" in found.summary()
+    assert list(found.settings["setting"]) == ["scale of X2"]
+    changed = frame.assign(X1=frame["X1"] * 2 + 1)
+    other = gd.fit(changed, method="exact", transform={"X2": "log"}, num_samples=20, random_state=0)
+    assert plain.difference(other).recoded == ()
+    assert "table" in list(plain.difference(other).settings["setting"])

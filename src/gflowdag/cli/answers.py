@@ -44,6 +44,7 @@ def difference_as_json(found: Difference) -> dict[str, Any]:
         "only_first": found.only_first,
         "only_second": found.only_second,
         "unvouched": found.unvouched,
+        "recoded": found.recoded,
     }
 
 

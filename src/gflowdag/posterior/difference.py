@@ -10,10 +10,11 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from gflowdag.data.columns import Column
 from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError
 from gflowdag.posterior.posterior import ROUNDING, Posterior
-from gflowdag.runtime.messages import counted
+from gflowdag.runtime.messages import counted, shown
 
 FALSE_ALARM = 0.01  # probability that noise alone makes any edge of the table "more than noise"
 
@@ -30,6 +31,7 @@ class Difference:
         only_first: variables that the second lacks.
         only_second: variables that the first lacks.
         unvouched: which of the two are neither exact nor trusted: their errors say little.
+        recoded: columns with another transform, scale or kind, where all else of the two tables agrees.
     """
 
     edges: pd.DataFrame
@@ -37,6 +39,7 @@ class Difference:
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
     unvouched: tuple[str, ...]
+    recoded: tuple[str, ...] = ()
 
     @property
     def num_changed(self) -> int:
@@ -57,6 +60,11 @@ class Difference:
             which = " and the ".join(self.unvouched)
             told.append(
                 f"The {which} posterior is neither exact nor trusted: it may be noisier than its errors say."
+            )
+        if self.recoded:
+            told.append(
+                f"It seems to be one table, in which {shown(self.recoded)} had another transform, scale or "
+                "kind: the number of rows and the other columns' means and levels agree."
             )
         for names, other in ((self.only_first, "first"), (self.only_second, "second")):
             if names:
@@ -102,6 +110,9 @@ def difference(
         }
     )
     settings = _remembered(first, second) if settings is None else settings
+    recoded = _recoded(first.table, second.table)
+    if recoded:
+        settings = [one for one in settings if one[0] not in ("table", "data_sha256")]
     return Difference(
         edges,
         pd.DataFrame(settings, columns=cast(Any, ["setting", "first", "second"]), dtype=object),
@@ -112,6 +123,7 @@ def difference(
             for which, posterior in (("first", first), ("second", second))
             if not posterior.diagnosis.is_vouched_for
         ),
+        recoded,
     )
 
 
@@ -141,6 +153,24 @@ def _remembered(first: Posterior, second: Posterior) -> list[tuple[str, Any, Any
         for name in ("interventional", "knowledge", "uses_prior")
     ]
     return [(name, a, b) for name, a, b in pairs if a != b]
+
+
+def _recoded(mine: TableDescription | None, others: TableDescription | None) -> tuple[str, ...]:
+    """Columns that were coded otherwise, if the tables agree in rows, names and what describes the others."""
+    if mine is None or others is None or mine.sha256 == others.sha256:
+        return ()
+    if sorted(mine.names) != sorted(others.names) or mine.num_rows != others.num_rows:
+        return ()
+    pairs = [(column, others.columns[others.names.index(column.name)]) for column in mine.columns]
+    alike = [one == other for one, other in pairs if _coding(one) == _coding(other)]
+    different = tuple(one.name for one, other in pairs if _coding(one) != _coding(other))
+    return different if alike and all(alike) else ()
+
+
+def _coding(column: Column) -> tuple[Any, ...]:
+    """How a column was coded, without what depends on its values."""
+    parts = (column.scores, column.scaling, column.cuts)
+    return column.kind, column.log, *(part is None for part in parts)
 
 
 def _scale(table: TableDescription, name: str) -> str:

@@ -2,9 +2,9 @@
 
 What has to hold, from before anything was measured. Tables of four variables whose graph and parameters come
 from the prior of the score that fits them; 40 rows; in X1, X2 and X3 each cell is missing with probability
-0.4, whatever its value. For each of the three columns `next_experiments(measure=…)` states a gain; then the true
-cells of that column are filled in, and the table is fitted again. What came true is the divergence of the
-posterior over all 543 graphs after from that before. Over the tables of one kind (60 by default):
+0.4, whatever its value. For each of the three columns `next_experiments(measure=…)` states a gain; then the
+true cells of that column are filled in, and the table is fitted again. What came true is the divergence of
+the posterior over all 543 graphs after from that before. Over the tables of one kind (60 by default):
 
 1. the mean of what came true, less what was stated, is within two standard errors of zero (one value a table,
    the mean of its columns);
@@ -120,6 +120,7 @@ def _fit(
         random_state=int(rng.integers(2**31)),
     )  # fmt: skip
     cells = post.imputed_cells
+    assert cells is not None
     mean = np.zeros(len(all_dags(_D)))
     for drawn in cells.values:
         values = data.values.copy()
