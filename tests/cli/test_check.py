@@ -12,11 +12,13 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+import gflowdag as gd
 from gflowdag.cli.app import app
+from gflowdag.cli.inspect import examine
 from gflowdag.cli.proposal import proposed
 from gflowdag.data import Dataset
 from gflowdag.data.read_options import ReadOptions
-from gflowdag.errors import DataError
+from gflowdag.errors import DataError, TooLargeError
 from gflowdag.posterior.posterior import Posterior
 
 RNG = np.random.default_rng(0)
@@ -278,3 +280,16 @@ def test_yes_says_why_where_nothing_helps(tmp_path: Path) -> None:
     answer = call("fit", str(tmp_path / "t.csv"), "--yes", "--out", str(tmp_path / "run"))
     assert isinstance(answer.exception, DataError)
     assert "Too few rows" in str(answer.exception)
+
+
+def test_more_columns_than_memory_is_there_for_are_refused_before_they_are_read(monkeypatch) -> None:
+    monkeypatch.setattr("gflowdag.estimators.parent_set_mcmc.total_memory", lambda: 100 << 20)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 60)))
+    with pytest.raises(TooLargeError, match="60 variables are too many for parent-set-mcmc"):
+        gd.fit(frame, method="parent-set-mcmc")
+    monkeypatch.setattr("gflowdag.cli.inspect.table_problems", None)  # it must not come that far
+    facts = examine(frame)
+    assert (facts["rows"], facts["variables"], facts["options"]) == (5, 60, None)
+    assert "and this machine has 100 MiB, enough for" in facts["refusal"]
+    assert "leave out the others (drop)" in facts["refusal"]
+    assert {row["method"] for row in facts["methods"]} >= {"exact", "parent-set-mcmc"}

@@ -20,7 +20,7 @@ from gflowdag.data.read_options import ReadOptions
 from gflowdag.data.refusals import added_options, mended, problem_list, table_problems
 from gflowdag.data.table import with_gaps
 from gflowdag.display.trust import sentences
-from gflowdag.errors import DataError, KnowledgeError
+from gflowdag.errors import DataError, KnowledgeError, TooLargeError
 from gflowdag.posterior.model_fit import ModelFit, check_table
 from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import option
@@ -39,6 +39,9 @@ def examine(
     if there are any. Where none do, it holds the columns and the costs by what can be guessed of them.
     """
     options = options or ReadOptions()
+    if (refusal := _size_refusal(frame, options)) is not None:
+        facts = _of_size(frame, options)
+        return facts | {"problems": [refusal], "refusal": refusal, "asked": options, "options": None}
     try:
         found = table_problems(frame, options, knowledge=knowledge)
         problems = found.messages
@@ -69,6 +72,26 @@ def examine(
         "asked": options,
         "options": None if proposal is None else proposal.options,
     }
+
+
+def _size_refusal(frame: pd.DataFrame, options: ReadOptions) -> str | None:
+    """Why no method can take a table of so many columns; None if one can."""
+    from gflowdag.estimators.parent_set_mcmc import check_number_of_columns
+
+    try:
+        check_number_of_columns(frame.shape[1] - len(options.drop))
+    except TooLargeError as error:
+        return str(error)
+    return None
+
+
+def _of_size(frame: pd.DataFrame, options: ReadOptions) -> dict[str, Any]:
+    """A description by the numbers of rows and columns alone."""
+    from gflowdag.estimators.cost import estimate_costs
+
+    number = frame.shape[1] - len(options.drop)
+    costs = estimate_costs(number, len(frame), discrete=False)
+    return {"rows": len(frame), "variables": number, "columns": [], "notes": [], "methods": costs}
 
 
 def _with_gaps(columns: list[dict[str, Any]], frame: pd.DataFrame) -> list[dict[str, Any]]:

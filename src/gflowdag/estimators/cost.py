@@ -62,7 +62,7 @@ def seconds_of(method: Method, problem: Problem, num_rows: int) -> float | None:
         return None
     d = problem.num_variables
     # Beyond, the other methods have no table of all parent sets.
-    has_table = (method.needs_its_memory or d <= MAX_TABLE_VARIABLES) and method.refusal(problem) is None
+    has_table = (method.name == "exact" or d <= MAX_TABLE_VARIABLES) and method.refusal(problem) is None
     counts = _DISCRETE_SET_AND_ROW * 2.0**d if problem.discrete and has_table else 0.0
     if problem.mixed and has_table:  # half of the variables discrete, as in the table that was measured
         counts += _LOGISTIC_SET_AND_ROW * d / 2 * 2.0 ** (d - 1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
 from gflowdag.data import Dataset
-from gflowdag.errors import GFlowDAGError
+from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.augmentation import Augmentation
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import shown_traces
@@ -26,12 +27,21 @@ from gflowdag.runtime.convergence import (
     MINIMAL_EFFECTIVE_SAMPLES,
 )
 from gflowdag.runtime.deadline import Deadline
+from gflowdag.runtime.memory import total_memory
+from gflowdag.runtime.messages import memory
 from gflowdag.runtime.place import option, typed
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 _COPIES = 0.95  # correlation from which on two columns are said to be nearly copies
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
+_MEASURED_BYTES = mebibytes({5: 58, 20: 76, 30: 150, 50: 246})
+_BYTES_OF_A_PAIR = 4 * 8 * 128 + 2 * 1000  # what 8 chains have seen of an edge, and 1,000 samples, twice
+
+
+def _num_bytes(num_variables: int) -> float:
+    """As measured, and no less than what all pairs of variables take in the end."""
+    return max(_MEASURED_BYTES(num_variables), _BYTES_OF_A_PAIR * float(num_variables) ** 2)
 
 
 @keyword_parameters
@@ -69,7 +79,8 @@ class ParentSetMCMC(StructureLearner):
         continues=True,
         # To a trusted verdict, on sparse tables of 100 rows with one edge a variable.
         seconds=power_law({5: 1.0, 20: 5.0, 30: 17.8, 50: 21.7}),
-        num_bytes=mebibytes({5: 58, 20: 76, 30: 150, 50: 246}),
+        num_bytes=_num_bytes,
+        needs_its_memory=True,
     )
 
     iterations: int | None = whole(None, least=FEWEST_SWEEPS)
@@ -81,6 +92,7 @@ class ParentSetMCMC(StructureLearner):
     resume: bool = False
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        check_number_of_columns(score.num_variables)
         fingerprint = self._fingerprint(score, seed, self.num_chains, self.core_size, self.num_outsiders)
         saver = None if self.folder is None else Saver(self.folder, fingerprint)
         state = load_state(self.folder, fingerprint) if self.resume and self.folder is not None else None
@@ -121,6 +133,7 @@ class ParentSetMCMC(StructureLearner):
                 "chains cannot go on where cells are missing, since those are not kept: leave out "
                 f"{option('resume')}, or the rows with missing cells: {option('missing', 'drop')}"
             )
+        check_number_of_columns(augmentation.data.num_variables)
         sweeps = Sweeps(
             augmentation,
             seed,
@@ -178,6 +191,21 @@ class ParentSetMCMC(StructureLearner):
             "each other's place in every graph, and chains change them over only rarely. If the question "
             f"allows it, leave one of them out: {option('drop', [dropped])}."
         )
+
+
+def check_number_of_columns(num_variables: int) -> None:
+    """Refuse more columns than chains have memory for."""
+    needed, there = _num_bytes(num_variables), total_memory()
+    if needed <= there:
+        return
+    most = math.isqrt(int(there / _BYTES_OF_A_PAIR))
+    raise TooLargeError(
+        f"{num_variables:,} variables are too many for parent-set-mcmc, the method that goes furthest: it "
+        f"needs {memory(round(needed))}, and this machine has {memory(there)}, enough for {most:,}. Choose "
+        "the variables that the question is about and leave out the others "
+        f"({option('drop')}), or take averages "
+        "of those that move together."
+    )
 
 
 def _nearest_copies(data: Dataset, nodes: tuple[int, int]) -> tuple[str, str, float] | None:
