@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import shlex
-import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -154,7 +153,7 @@ class Run:
             "gflowdag": __version__,
             "python": platform.python_version(),
             "versions": _versions(),
-            "device": device_name() if "jax" in sys.modules else "cpu",  # not loaded for this line alone
+            "device": device_name(),
             **facts,
         }
         write_json(self.folder / MANIFEST, manifest)

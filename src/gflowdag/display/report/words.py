@@ -132,7 +132,7 @@ def question(posterior: Posterior, config: Mapping[str, Any], data: Dataset | No
     given = f", with a {prior} prior over graphs" if has_prior else ""
     return (
         f"Which directed acyclic graphs over {counted(posterior.num_variables, 'variable')} could have "
-        f"produced {rows}{source}{given}? Answered by {posterior.method}."
+        f"produced {rows}{source}{given}? Method: {posterior.method}."
     )
 
 
