@@ -105,7 +105,7 @@ def test_the_comparison_is_there_by_name_and_its_module_leaves_the_function_alon
 
 def test_the_exact_posterior_leads_the_report(comparison, tmp_path):
     html = comparison.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Answered by exact" in html
+    assert "Method: exact" in html
     assert "mc3" in html
     assert "num_bootstraps" in html
 
