@@ -149,13 +149,21 @@ def _put(
         tables.family_counts[family] -= 1
         tables.parents_counts[parents] -= 1
     for size in range(ess.shape[0]):
-        of_family = math.log(tables.family_counts[family] + ess[size] / tables.family_cells[node])
-        of_parents = math.log(tables.parents_counts[parents] + ess[size] / tables.parents_cells[node])
+        of_family, of_parents = _of_one_more(node, family, parents, ess[size], tables)
         tables.family_logs[node, size] += times * of_family
         tables.parents_logs[node, size] += times * of_parents
     if times > 0:
         tables.family_counts[family] += 1
         tables.parents_counts[parents] += 1
+
+
+@compiled
+def _of_one_more(node: int, family: int, parents: int, ess: float, tables: _Tables) -> tuple[float, float]:
+    """What one row more in its cells adds to `M_ess` of the family of a node, and of its parents."""
+    return (
+        math.log(tables.family_counts[family] + ess / tables.family_cells[node]),
+        math.log(tables.parents_counts[parents] + ess / tables.parents_cells[node]),
+    )
 
 
 @compiled
@@ -173,8 +181,7 @@ def _log_ratio(
     parents = tables.parents_start[node] + cell
     above, below = -math.inf, -math.inf
     for size in range(ess.shape[0]):
-        of_family = math.log(tables.family_counts[family] + ess[size] / tables.family_cells[node])
-        of_parents = math.log(tables.parents_counts[parents] + ess[size] / tables.parents_cells[node])
+        of_family, of_parents = _of_one_more(node, family, parents, ess[size], tables)
         a = log_weights[node, size] + tables.family_logs[node, size] + of_family
         b = log_weights[node, size] + tables.parents_logs[node, size] + of_parents
         higher, larger = max(above, a), max(below, b)
