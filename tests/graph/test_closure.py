@@ -26,6 +26,18 @@ def test_closure_is_the_reachability_of_networkx_also_with_cycles():
         np.testing.assert_array_equal(reach, nx.to_numpy_array(theirs, dtype=bool))
 
 
+def test_closure_of_more_nodes_than_a_word_has_bits_is_that_of_networkx_too():
+    rng = np.random.default_rng(3)
+    for d in (64, 65, 130):
+        graphs = rng.random((6, d, d)) < rng.uniform(0.2, 1.5, (6, 1, 1)) / d
+        for adjacency, reach in zip(graphs, graph.transitive_closure(graphs), strict=True):
+            theirs = nx.transitive_closure(
+                nx.from_numpy_array(adjacency, create_using=nx.DiGraph), reflexive=False
+            )
+            np.testing.assert_array_equal(reach, nx.to_numpy_array(theirs, dtype=bool))
+        assert graph.transitive_closure(graphs[0]).shape == (d, d)
+
+
 def test_acyclicity_is_that_of_networkx():
     rng = np.random.default_rng(1)
     graphs = np.triu(rng.random((200, 7, 7)) < 0.3, 1) | (rng.random((200, 7, 7)) < 0.02)

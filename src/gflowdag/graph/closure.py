@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_WORD = 64  # bits; of larger graphs a row is some words
+
 
 def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
     """Which node reaches which by a path of at least one edge.
@@ -16,10 +18,19 @@ def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
         bool [..., d, d]; the diagonal is set exactly at the nodes that lie on a cycle.
     """
     reach = np.array(adjacency, dtype=bool)
-    passed = (reach.any(axis=-2) & reach.any(axis=-1)).reshape(-1, reach.shape[-1]).any(axis=0)
-    for via in np.flatnonzero(passed):  # Warshall; through a node without both no path leads
-        reach |= reach[..., :, via, None] & reach[..., None, via, :]
-    return reach
+    d = reach.shape[-1]
+    passed = (reach.any(axis=-2) & reach.any(axis=-1)).reshape(-1, d).any(axis=0)
+    through = np.flatnonzero(passed)  # Warshall; through a node without both no path leads
+    if d <= _WORD:
+        for via in through:
+            reach |= reach[..., :, via, None] & reach[..., None, via, :]
+        return reach
+    padding = [(0, 0)] * (reach.ndim - 1) + [(0, -d % _WORD)]
+    words = np.packbits(np.pad(reach, padding), axis=-1, bitorder="little").view("<u8")  # [..., d, words]
+    for via in through.tolist():
+        leads = words[..., via // _WORD] >> np.uint64(via % _WORD) & np.uint64(1)
+        words |= (np.uint64(0) - leads)[..., None] & words[..., None, via, :]
+    return np.unpackbits(words.view(np.uint8), axis=-1, count=d, bitorder="little").astype(bool)
 
 
 def is_acyclic(adjacency: ArrayLike) -> NDArray[np.bool_]:

@@ -336,11 +336,12 @@ class Posterior(HandOver):
         Where `features` are bool and all samples agree, half a count is added for the other outcome.
         """
         w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
-        mean = np.tensordot(w, features, axes=1)
-        widened = self._correlation()
-        error = np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1) * widened)
+        mean, widened = np.tensordot(w, features, axes=1), self._correlation()
         if features.dtype != bool:
-            return error
+            return np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1) * widened)
+        squares = np.tensordot(w**2, features, axes=1)  # of a bool the square is itself
+        spread = squares * (1 - 2 * mean) + mean**2 * np.square(w).sum()
+        error = np.sqrt(np.maximum(spread, 0.0) * widened)
         return np.maximum(error, _add_half(1 / (widened * np.square(w).sum())))
 
     def edge_errors(self) -> np.ndarray:
