@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import entropy
+from typer.testing import CliRunner
 
 import gflowdag as gd
+from gflowdag.cli.app import app
 from gflowdag.errors import DataError, ScoreError
 from gflowdag.graph import all_dags
 from gflowdag.posterior.posterior import Posterior
@@ -92,6 +94,10 @@ def test_measured_cells_stand_beside_experiments(tmp_path: Path) -> None:
     asked = {"measure": ["b", "c"], "targets": ["a"], "num_rows": 5, "num_outcomes": 20}
     found, again = post.next_experiments(**asked), Posterior.load(path).next_experiments(**asked)
     assert found.to_dict() == again.to_dict()
+    words = ["next", str(path), "--measure", "b,c", "--targets", "a", "--rows", "5", "--outcomes", "20"]
+    printed = CliRunner().invoke(app, words)
+    assert printed.exit_code == 0, printed.output
+    assert all(f"measuring {name}" in printed.output for name in "bc")
     table = found.table()
     assert sorted(table["measured"].dropna()) == ["b", "c"]
     assert list(table["target"].dropna()) == ["a"]
