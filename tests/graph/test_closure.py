@@ -35,6 +35,8 @@ def test_closure_of_more_nodes_than_a_word_has_bits_is_that_of_networkx_too():
                 nx.from_numpy_array(adjacency, create_using=nx.DiGraph), reflexive=False
             )
             np.testing.assert_array_equal(reach, nx.to_numpy_array(theirs, dtype=bool))
+            columns_first = np.asfortranarray(adjacency)
+            np.testing.assert_array_equal(graph.transitive_closure(columns_first), reach)
         assert graph.transitive_closure(graphs[0]).shape == (d, d)
 
 

@@ -18,6 +18,8 @@ import jax, numba, pandas, scipy.stats, gflowdag.cli.commands, gflowdag_lab.comm
 from gflowdag.cli import app as cli
 from gflowdag.estimators import REGISTRY, estimator_class
 methods = [estimator_class(name) for name in REGISTRY]
+from numba.core.registry import cpu_target
+cpu_target.target_context.refresh()  # imports what the first compiled function needs
 {settings}
 assert len(os.listdir("/proc/self/task")) == 1  # threads do not survive a fork
 for line in sys.stdin:
@@ -84,7 +86,10 @@ class ForkServer:
         child = int(self._line())
         if kill_after is not None and not self._has_line(kill_after):
             os.kill(child, signal.SIGKILL)
-        assert self._has_line(LONGEST), "the command did not end"
+        if not self._has_line(LONGEST):
+            os.kill(child, signal.SIGKILL)  # the server waits for it, and so would the next test
+            self._line()
+            raise AssertionError("the command did not end")
         return int(self._line())
 
     def ask(

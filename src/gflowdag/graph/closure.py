@@ -17,7 +17,7 @@ def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
     Returns:
         bool [..., d, d]; the diagonal is set exactly at the nodes that lie on a cycle.
     """
-    reach = np.array(adjacency, dtype=bool)
+    reach = np.array(adjacency, dtype=bool, order="C")
     d = reach.shape[-1]
     passed = (reach.any(axis=-2) & reach.any(axis=-1)).reshape(-1, d).any(axis=0)
     through = np.flatnonzero(passed)  # Warshall; through a node without both no path leads
@@ -26,7 +26,8 @@ def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
             reach |= reach[..., :, via, None] & reach[..., None, via, :]
         return reach
     padding = [(0, 0)] * (reach.ndim - 1) + [(0, -d % _WORD)]
-    words = np.packbits(np.pad(reach, padding), axis=-1, bitorder="little").view("<u8")  # [..., d, words]
+    bits = np.packbits(np.pad(reach, padding), axis=-1, bitorder="little")
+    words = np.ascontiguousarray(bits).view("<u8")  # [..., d, words]
     for via in through.tolist():
         leads = words[..., via // _WORD] >> np.uint64(via % _WORD) & np.uint64(1)
         words |= (np.uint64(0) - leads)[..., None] & words[..., None, via, :]
