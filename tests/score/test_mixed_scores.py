@@ -296,7 +296,11 @@ def test_samplers_agree_with_the_exact_posterior(score):
     frame = mixed_frame(200).astype({"a": str, "c": str})
     options = {"score": score, "random_state": 0}
     exact = gd.ExactPosterior(**options).fit(frame).posterior_.edge_probabilities()
-    for method in (gd.OrderMCMC, gd.MC3):
-        found = method(**options, num_samples=4000).fit(frame).posterior_.edge_probabilities()
+    chains = (
+        gd.OrderMCMC(**options, num_samples=4000, num_chains=16, iterations=400),
+        gd.MC3(**options, num_samples=4000, num_chains=32, burn_in=2000, num_steps=10_000, thinning=40),
+    )
+    for method in chains:
+        found = method.fit(frame).posterior_.edge_probabilities()
         # Four thousand draws: a standard error of at most 0.008 if they were independent; chains are not.
         np.testing.assert_allclose(found, exact, atol=0.06)
