@@ -12,16 +12,14 @@ from score_problems import continuous, discrete
 import gflowdag as gd
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.graph import all_dags
-from gflowdag.graph.bits import graph_keys
+from gflowdag.graph.bits import bools_of, graph_keys, words_of
 from gflowdag.graph.closure import is_acyclic, transitive_closure
 from gflowdag.mcmc.bit_graphs import BitGraph
 from gflowdag.mcmc.unrestricted import joint
 from gflowdag.mcmc.unrestricted.candidate_sets import (
-    bools_of,
     draw_candidates,
     empty_sets,
     make_pools,
-    words_of,
 )
 from gflowdag.mcmc.unrestricted.chains import Chain, Settings, make_sums, make_workspace, sweep
 from gflowdag.mcmc.unrestricted.moves import _allowed

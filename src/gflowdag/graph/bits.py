@@ -67,6 +67,21 @@ def graph_keys(adjacency: ArrayLike) -> NDArray[np.bytes_]:
     return np.ascontiguousarray(packed).view(f"S{max(packed.shape[-1], 1)}")[..., 0]
 
 
+def words_of(sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Sets of nodes as machine words, bool [..., d] -> uint64 [..., W]."""
+    d = sets.shape[-1]
+    padded = np.zeros((*sets.shape[:-1], 64 * ((d + 63) // 64)), bool)
+    padded[..., :d] = sets
+    packed = np.packbits(padded, axis=-1, bitorder="little")
+    return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
+
+
+def bools_of(words: NDArray[np.uint64], d: int) -> NDArray[np.bool_]:
+    """The inverse of `words_of`, uint64 [..., W] -> bool [..., d]."""
+    packed = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
+    return np.unpackbits(packed, axis=-1, count=d, bitorder="little").astype(bool)
+
+
 def _checked(d: int) -> int:
     if d > MAX_NODES:
         raise ValueError(f"parent sets are bit masks over at most {MAX_NODES} nodes, got {d}")

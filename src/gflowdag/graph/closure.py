@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gflowdag.graph.bits import bools_of, words_of
+
 _WORD = 64  # bits; of larger graphs a row is some words
 
 
@@ -17,7 +19,7 @@ def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
     Returns:
         bool [..., d, d]; the diagonal is set exactly at the nodes that lie on a cycle.
     """
-    reach = np.array(adjacency, dtype=bool, order="C")
+    reach = np.array(adjacency, dtype=bool)
     d = reach.shape[-1]
     passed = (reach.any(axis=-2) & reach.any(axis=-1)).reshape(-1, d).any(axis=0)
     through = np.flatnonzero(passed)  # Warshall; through a node without both no path leads
@@ -25,13 +27,11 @@ def transitive_closure(adjacency: ArrayLike) -> NDArray[np.bool_]:
         for via in through:
             reach |= reach[..., :, via, None] & reach[..., None, via, :]
         return reach
-    padding = [(0, 0)] * (reach.ndim - 1) + [(0, -d % _WORD)]
-    bits = np.packbits(np.pad(reach, padding), axis=-1, bitorder="little")
-    words = np.ascontiguousarray(bits).view("<u8")  # [..., d, words]
+    words = words_of(reach)  # [..., d, words]
     for via in through.tolist():
         leads = words[..., via // _WORD] >> np.uint64(via % _WORD) & np.uint64(1)
         words |= (np.uint64(0) - leads)[..., None] & words[..., None, via, :]
-    return np.unpackbits(words.view(np.uint8), axis=-1, count=d, bitorder="little").astype(bool)
+    return bools_of(words, d)
 
 
 def is_acyclic(adjacency: ArrayLike) -> NDArray[np.bool_]:

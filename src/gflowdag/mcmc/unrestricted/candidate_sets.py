@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from gflowdag.graph.bits import words_of
 from gflowdag.mcmc.bit_graphs import add, holds, pop, size
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
@@ -109,21 +110,6 @@ def _neighbours(node: int, ranked: NDArray[np.int64]) -> NDArray[np.int32]:
     others = ranked[ranked != node][:_NEIGHBOURS]
     out[: len(others)] = others
     return out
-
-
-def words_of(sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Sets of nodes as machine words, bool [..., d] -> uint64 [..., W]."""
-    d = sets.shape[-1]
-    padded = np.zeros((*sets.shape[:-1], 64 * ((d + 63) // 64)), bool)
-    padded[..., :d] = sets
-    packed = np.packbits(padded, axis=-1, bitorder="little")
-    return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
-
-
-def bools_of(words: NDArray[np.uint64], d: int) -> NDArray[np.bool_]:
-    """The inverse of `words_of`, uint64 [..., W] -> bool [..., d]."""
-    packed = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
-    return np.unpackbits(packed, axis=-1, count=d, bitorder="little").astype(bool)
 
 
 def empty_sets(pools: Pools) -> CandidateSets:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gflowdag.mcmc.unrestricted.candidate_sets import Pools, bools_of
+from gflowdag.graph.bits import bools_of
+from gflowdag.mcmc.unrestricted.candidate_sets import Pools
 from gflowdag.mcmc.unrestricted.chains import (
     DEFAULTS,
     Chain,

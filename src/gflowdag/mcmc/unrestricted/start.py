@@ -11,8 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from gflowdag.graph.bits import words_of
 from gflowdag.mcmc.scattered import scattered_graphs
-from gflowdag.mcmc.unrestricted.candidate_sets import Pools, make_pools, words_of
+from gflowdag.mcmc.unrestricted.candidate_sets import Pools, make_pools
 from gflowdag.mcmc.unrestricted.chains import Chain, Sums, make_sums, make_workspace, sweep
 from gflowdag.mcmc.unrestricted.tables import LocalTables, local_tables
 from gflowdag.mcmc.unrestricted.xoshiro import random_states

@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from gflowdag.graph.bits import bools_of
 from gflowdag.mcmc.bit_graphs import add
-from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools, bools_of
+from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools
 from gflowdag.mcmc.unrestricted.gaussian_tables import GaussianTables
 from gflowdag.score import Score
 
