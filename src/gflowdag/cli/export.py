@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gflowdag.errors import GFlowDAGError
+from gflowdag.posterior.estimates import ROUNDING
 from gflowdag.posterior.handover import edges as edges_of
 from gflowdag.posterior.handover import tetrad_text
-from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.csv_cells import cell
 from gflowdag.runtime.messages import unknown_name
 from gflowdag.runtime.strict_json import dumps

@@ -9,7 +9,8 @@ import pandas as pd
 from gflowdag.display.truncate import truncated_names
 from gflowdag.display.trust import TrustLine, finding_sentences, trust_lines
 from gflowdag.posterior.diagnostics import Diagnostics
-from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.posterior.estimates import ROUNDING
+from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted
 from gflowdag.runtime.place import Language
 

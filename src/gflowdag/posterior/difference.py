@@ -13,7 +13,8 @@ from scipy.special import ndtri
 from gflowdag.data.columns import Column
 from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError
-from gflowdag.posterior.posterior import ROUNDING, Posterior
+from gflowdag.posterior.estimates import ROUNDING
+from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.messages import counted, shown
 
 FALSE_ALARM = 0.01  # probability that noise alone makes any edge of the table "more than noise"

@@ -15,9 +15,7 @@ from scipy.special import logsumexp
 
 from gflowdag.data.description import TableDescription
 from gflowdag.errors import DataError
-from gflowdag.graph.bits import graph_keys
-from gflowdag.graph.closure import transitive_closure
-from gflowdag.graph.features import markov_blanket_features, path_features
+from gflowdag.posterior import estimates, graph_summaries
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.handover import HandOver
 from gflowdag.runtime.messages import CONTROL_CHARACTER, counted
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from gflowdag.posterior.probability import Feature, FeatureProbability
     from gflowdag.score import UnboundScore
     from gflowdag.score.conjugate import ParameterPosterior
-
-ROUNDING = 1e-9  # probabilities that differ by less are the same: two directions of ½ each are a tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,24 +164,15 @@ class Posterior(HandOver):
         Args:
             weighted: the best estimate the method has. `False` gives the raw frequencies in the samples.
         """
-        if weighted and self.marginals is not None:
-            return self._frame(self.marginals)
-        return self._frame(self._mean(self.samples, weighted))
+        return self._frame(estimates.edges(self, weighted))
 
     def path_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
         """Probability of a directed path from i (row) to j (column)."""
-        if weighted and self.path_marginals is not None:
-            return self._frame(self.path_marginals)
-        p = self.edge_probabilities(weighted=weighted).to_numpy()
-        return self._frame(p + _apart(p) * self._given_apart(path_features(self.samples), weighted))
+        return self._frame(estimates.paths(self, weighted))
 
     def markov_blanket_probabilities(self, *, weighted: bool = True) -> pd.DataFrame:
         """Probability that i (row) is in the Markov blanket of j (column); symmetric."""
-        p = self.edge_probabilities(weighted=weighted).to_numpy()
-        apart = _apart(p)
-        return self._frame(
-            1 - apart + apart * self._given_apart(markov_blanket_features(self.samples), weighted)
-        )
+        return self._frame(estimates.markov_blankets(self, weighted))
 
     def probability(self, feature: Feature) -> FeatureProbability:
         """The probability of anything that can be said about a graph, with its Monte-Carlo error.
@@ -335,42 +322,19 @@ class Posterior(HandOver):
         Samples are taken as independent; for a Markov chain `effective_samples` in the diagnostics widens it.
         Where `features` are bool and all samples agree, half a count is added for the other outcome.
         """
-        w = self.weights if weighted else np.full(self.num_samples, 1 / self.num_samples)
-        mean, widened = np.tensordot(w, features, axes=1), self._correlation()
-        if features.dtype != bool:
-            return np.sqrt(np.tensordot(w**2, np.square(features - mean), axes=1) * widened)
-        squares = np.tensordot(w**2, features, axes=1)  # of a bool the square is itself
-        spread = squares * (1 - 2 * mean) + mean**2 * np.square(w).sum()
-        error = np.sqrt(np.maximum(spread, 0.0) * widened)
-        return np.maximum(error, _add_half(1 / (widened * np.square(w).sum())))
+        return estimates.standard_errors(self, features, weighted)
 
     def edge_errors(self) -> np.ndarray:
         """Monte-Carlo standard error of each edge probability [d, d]; zero where they are exact."""
-        if self.diagnosis.verdict == "exact":
-            return np.zeros((self.num_variables, self.num_variables))
-        if self.diagnosis.edge_errors is not None:
-            return self.diagnosis.edge_errors
-        return self._between(self.standard_errors(self.samples))
+        return estimates.edge_errors(self)
 
     def path_errors(self) -> np.ndarray:
         """Monte-Carlo standard error of each path probability [d, d]; zero where they are exact."""
-        if self.path_marginals is not None:
-            return np.zeros((self.num_variables, self.num_variables))
-        paths = path_features(self.samples)
-        if self.marginals is None:
-            return self._between(self.standard_errors(paths))
-        beyond = self._given_apart(paths, True)
-        known = self._error_of_directions(1 - beyond, -beyond)
-        return np.hypot(known, self._errors_apart(paths, beyond))
+        return estimates.path_errors(self)
 
     def markov_blanket_errors(self) -> np.ndarray:
         """Monte-Carlo standard error of each probability of a Markov blanket [d, d]."""
-        blankets = markov_blanket_features(self.samples)
-        if self.marginals is None:
-            return self._between(self.standard_errors(blankets))
-        beyond = self._given_apart(blankets, True)
-        known = self._error_of_directions(1 - beyond, 1 - beyond)
-        return np.hypot(known, self._errors_apart(blankets, beyond))
+        return estimates.markov_blanket_errors(self)
 
     def edge_table(self) -> pd.DataFrame:
         """Every pair of variables, the more probable direction first, most probable edge on top.
@@ -412,12 +376,7 @@ class Posterior(HandOver):
 
     def map_graph(self) -> pd.DataFrame:
         """The graph of highest posterior probability that the method knows, bool [source, target]."""
-        if self.best_graph is not None:
-            return self._frame(np.asarray(self.best_graph, dtype=bool))
-        if self.log_scores is not None:
-            return self._frame(self.samples[int(np.argmax(self.log_scores))])
-        first, mass = self._unique()
-        return self._frame(self.samples[first[int(np.argmax(mass))]])
+        return self._frame(graph_summaries.best_graph(self))
 
     def consensus_graph(self, threshold: float = 0.5) -> pd.DataFrame:
         """The edges whose probability exceeds `threshold`, as a DAG, bool [source, target].
@@ -425,16 +384,7 @@ class Posterior(HandOver):
         Edges are taken from the most probable down; one that would close a cycle is left out.
         """
         p = self.edge_probabilities().to_numpy()
-        graph = np.zeros(p.shape, dtype=bool)
-        reach = np.eye(len(p), dtype=bool)
-        for flat in np.argsort(-p, axis=None, kind="stable"):
-            i, j = divmod(int(flat), len(p))
-            if p[i, j] <= threshold + ROUNDING:
-                break
-            if not reach[j, i]:
-                graph[i, j] = True
-                reach = transitive_closure(graph) | np.eye(len(p), dtype=bool)
-        return self._frame(graph)
+        return self._frame(graph_summaries.consensus_graph(p, threshold))
 
     def equivalence_classes(self, top: int | None = 10) -> pd.DataFrame:
         """Markov equivalence classes by probability.
@@ -442,20 +392,7 @@ class Posterior(HandOver):
         Columns: `probability`, `num_graphs` (distinct DAGs of the class among the samples), `num_edges`,
         `log_score` of its best sampled member, and `sample`, the index of that member.
         """
-        from gflowdag.graph.equivalence import class_keys
-
-        first, mass = self._unique()
-        keys = np.asarray(class_keys(self.samples[first]), dtype=object)
-        with np.errstate(divide="ignore"):  # a mass of zero
-            score = self.log_scores[first] if self.log_scores is not None else np.log(mass)
-        rows: Any = cast(Any, pd.DataFrame({"key": keys, "mass": mass, "score": score, "sample": first}))
-        groups = rows.groupby("key", sort=False)
-        best = rows.loc[groups["score"].idxmax()].set_index("key")
-        table = pd.DataFrame({"probability": groups["mass"].sum(), "num_graphs": groups.size()})
-        table["num_edges"] = self.samples[best.loc[table.index, "sample"]].sum(axis=(1, 2))
-        table["log_score"] = best.loc[table.index, "score"] if self.log_scores is not None else np.nan
-        table["sample"] = best.loc[table.index, "sample"]
-        table = table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+        table = graph_summaries.equivalence_classes(self)
         return table if top is None else table.head(top)
 
     def resample(self, num_samples: int, random_state: int | np.random.Generator | None = None) -> Posterior:
@@ -468,7 +405,7 @@ class Posterior(HandOver):
             raise DataError(f"num_samples must be 1 or more, got {num_samples}")
         index = generator(random_state).choice(self.num_samples, size=num_samples, p=self.weights)
         scores = None if self.log_scores is None else self.log_scores[index]
-        independent = 1 / (self._correlation() * np.square(self.weights).sum() + 1 / num_samples)
+        independent = 1 / (estimates.samples_for_one(self) * np.square(self.weights).sum() + 1 / num_samples)
         return replace(
             self,
             samples=self.samples[index],
@@ -516,71 +453,3 @@ class Posterior(HandOver):
     def _frame(self, values: np.ndarray) -> pd.DataFrame:
         source, target = pd.Index(self.names, name="source"), pd.Index(self.names, name="target")
         return pd.DataFrame(values, index=source, columns=target)
-
-    def _mean(self, features: np.ndarray, weighted: bool) -> np.ndarray:
-        if not weighted or np.ptp(self.log_weights) == 0:
-            return features.mean(axis=0)
-        return np.clip(np.tensordot(self.weights, features, axes=1), 0, 1)
-
-    def _given_apart(self, features: np.ndarray, weighted: bool) -> np.ndarray:
-        """Mean of `features` [n, d, d] over the samples in which the two variables are not adjacent.
-
-        What an edge decides is left to the edge probabilities, which are often known better than by counting
-        samples: of two adjacent variables the first has a path to the second or not, as the edge points.
-        """
-        apart = ~(self.samples | self.samples.transpose(0, 2, 1))
-        mass = self._mean(apart, weighted)
-        return np.divide(
-            self._mean(apart & features, weighted), mass, out=np.zeros_like(mass), where=mass > 0
-        )
-
-    def _error_of_directions(self, there: np.ndarray, back: np.ndarray) -> np.ndarray:
-        """Standard error of `there · p + back · pᵀ` [d, d], for edge probabilities `p` that were estimated.
-
-        A graph has an edge in one direction at most, so the two are correlated as events that exclude each
-        other are.
-        """
-        p, error = self.edge_probabilities().to_numpy(), self.edge_errors()
-        odds = p / np.maximum(1 - p, ROUNDING)
-        correlation = -np.sqrt(np.minimum(odds * odds.T, 1))
-        first, second = there * error, back * error.T
-        return np.sqrt(np.maximum(first**2 + second**2 + 2 * correlation * first * second, 0))
-
-    def _errors_apart(self, features: np.ndarray, given_apart: np.ndarray) -> np.ndarray:
-        """What the error of `given_apart` contributes to that of a probability [d, d]."""
-        apart = ~(self.samples | self.samples.transpose(0, 2, 1))
-        w, widened = self.weights, self._correlation()
-        mass = self._mean(apart, True)
-        deviation = np.tensordot(w**2, np.square(np.where(apart, features - given_apart, 0.0)), axes=1)
-        error = np.sqrt(np.divide(deviation * widened, mass**2, out=np.zeros_like(mass), where=mass > 0))
-        number = mass / (widened * np.square(w).sum())
-        error = np.maximum(error, _add_half(number))
-        return self._between(_apart(self.edge_probabilities().to_numpy()) * error)
-
-    def _between(self, values: np.ndarray) -> np.ndarray:
-        """`values` [d, d] with zeros on the diagonal: no variable is its own cause."""
-        return np.where(np.eye(self.num_variables, dtype=bool), 0.0, values)
-
-    def _correlation(self) -> float:
-        """How many times fewer independent samples there are than samples, by the diagnostics; 1 or more."""
-        independent = self.diagnosis.independent_samples
-        if independent is None:
-            independent = self.diagnosis.effective_samples
-        return max(1.0, self.num_samples / independent) if independent else 1.0  # 1 also where it is NaN
-
-    def _unique(self) -> tuple[np.ndarray, np.ndarray]:
-        """The index of the first sample of each distinct graph, and the mass of that graph."""
-        _, first, inverse = np.unique(graph_keys(self.samples), return_index=True, return_inverse=True)
-        return first, np.bincount(inverse, weights=self.weights)
-
-
-def _apart(p: np.ndarray) -> np.ndarray:
-    """Probability that two variables are not adjacent [d, d], by the probabilities of their edges."""
-    return np.clip(1 - p - p.T, 0, 1)
-
-
-def _add_half(number: np.ndarray | float) -> np.ndarray:
-    """Standard error of a proportion of `number` samples that all agree, after adding half a count."""
-    number = np.asarray(number)
-    share = 0.5 / (number + 1)
-    return np.sqrt(share * (1 - share) / np.maximum(number, 1))
