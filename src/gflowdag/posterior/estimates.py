@@ -1,8 +1,8 @@
 """Probabilities of features from weighted samples, and their Monte-Carlo errors.
 
-What an edge decides is left to the edge probabilities, which are often known better than by counting
-samples: of two adjacent variables the first has a path to the second or not, as the edge points. Only graphs in
-which the two are not adjacent are counted.
+What an edge decides is left to the edge probabilities, which are often known better than by counting samples:
+of two adjacent variables the first has a path to the second or not, as the edge points. Only graphs in which
+they are not adjacent are counted.
 """
 
 from __future__ import annotations
