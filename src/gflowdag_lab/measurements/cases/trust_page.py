@@ -263,9 +263,7 @@ def _supply() -> str:
         for end in ("lowest", "newest")
     )
     advisories = stored(FOLDER / "advisories.csv")
-    unknown = [
-        f"{row['package']} {row['version']}" for row in advisories if row["advisories"] == "not answered"
-    ]
+    unanswered = [row for row in advisories if row["advisories"] == "not answered"]
     found = [row for row in advisories if row["advisories"] not in ("none", "not answered")]
     table = markdown(
         [{"package": name, "lowest": lowest[name], "newest": newest.get(name, "")} for name in lowest]
@@ -275,8 +273,21 @@ def _supply() -> str:
         "An exact fit, a short GFlowNet, a report, an export and a comparison, in a new environment with the "
         "lowest versions that the bounds allow, and in one with the newest that were found:\n\n"
         f"{table}\n\n    make bounds\n\n"
-        f"Published advisories against the {len(advisories)} versions of `requirements-dev.lock`: {told}. "
-        "The index that was asked answers for the newest version of a project; it did not for "
-        f"{', '.join(unknown) or 'none'}.\n\n    make audit\n\n"
+        f"Published advisories against the {len(advisories)} versions of `requirements-dev.lock`: {told}."
+        f"{_unanswered(unanswered)}\n\n    make audit\n\n"
         "Their licences: {doc}`/reference/licences`."
+    )
+
+
+def _unanswered(rows: list[Fit]) -> str:
+    """The versions that no index vouches for, and what is known of newer ones."""
+    if not rows:
+        return ""
+    versions = ", ".join(f"{row['package']} {row['version']}" for row in rows)
+    newest = [f"{row['package']} {row['newest']}: {row['advisories_of_newest']}" for row in rows]
+    return (
+        " The index that was asked answers for the newest version of a project alone. **Nothing vouches for "
+        f"{versions}**; they were not withdrawn. Their newest versions, most of which need a newer Python than "
+        f"that of the lock file: {', '.join(newest)}. `pip-audit` asks the same index and skips the same ones; "
+        "its other services did not answer."
     )
