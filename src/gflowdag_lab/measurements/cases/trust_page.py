@@ -287,7 +287,7 @@ def _unanswered(rows: list[Fit]) -> str:
     newest = [f"{row['package']} {row['newest']}: {row['advisories_of_newest']}" for row in rows]
     return (
         " The index that was asked answers for the newest version of a project alone. **Nothing vouches for "
-        f"{versions}**; they were not withdrawn. Their newest versions, most of which need a newer Python than "
-        f"that of the lock file: {', '.join(newest)}. `pip-audit` asks the same index and skips the same ones; "
-        "its other services did not answer."
+        f"{versions}**; they were not withdrawn. The newest versions, which need a newer Python than that of "
+        f"the lock file: {', '.join(newest)}. `pip-audit` asks the same index and skips the same ones; its "
+        "other services did not answer."
     )
