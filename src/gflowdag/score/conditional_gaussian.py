@@ -21,9 +21,10 @@ from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import shown
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
-from gflowdag.score.bdeu import BDeu, lookup_size, occupied_cells
+from gflowdag.score.bdeu import BDeu
 from gflowdag.score.bge import MAX_ROUNDING, all_log_minors, log_minors
 from gflowdag.score.cell_limit import CellLimit, cell_limit
+from gflowdag.score.contingency import lookup_size, occupied_cells
 from gflowdag.score.local_score import positive
 from gflowdag.score.parameter_prior import ParameterPrior, regression_prior
 from gflowdag.score.set_function import SetFunctionScore, row_groups
