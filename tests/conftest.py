@@ -6,8 +6,12 @@ import os
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tallies import Tally
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
@@ -38,6 +42,14 @@ def data_folder() -> Path:
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """Counts what a test tries."""
+    from tallies import Tally  # it imports JAX, whose settings are made above
+
+    return Tally(request.node.nodeid)
 
 
 @pytest.fixture(autouse=True)

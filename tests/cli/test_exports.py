@@ -15,6 +15,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from tallies import Tally
 from typer.testing import CliRunner
 
 from gflowdag.cli.app import app
@@ -57,7 +58,9 @@ def posterior() -> Posterior:
 EDGES = set(pairwise(NAMES))
 
 
-def test_csv_gives_the_names_back_and_holds_no_formula(posterior: Posterior, tmp_path: Path) -> None:
+def test_csv_gives_the_names_back_and_holds_no_formula(
+    posterior: Posterior, tmp_path: Path, tally: Tally
+) -> None:
     path = tmp_path / "edges.csv"
     answer = CliRunner().invoke(app, ["export", str(saved(posterior, tmp_path)), "--to", str(path)])
     assert answer.exit_code == 0, answer.output
@@ -67,6 +70,7 @@ def test_csv_gives_the_names_back_and_holds_no_formula(posterior: Posterior, tmp
     assert {(unescaped(row["source"]), unescaped(row["target"])) for row in rows} == EDGES
     assert {row["probability"] for row in rows} == {"0.75"}
     assert {row["verdict"] for row in rows} == {"not converged"}
+    tally("exports", "names in CSV", tried=len(NAMES))
 
 
 def test_our_own_reader_of_edges_takes_an_exported_file(posterior: Posterior, tmp_path: Path) -> None:

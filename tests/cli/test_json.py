@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tallies import Tally
 from typer.testing import CliRunner
 
 import gflowdag as gd
@@ -81,7 +82,7 @@ def test_every_command_that_prints_json_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_command_prints_is_strict_json(command: str, folder: Path) -> None:
+def test_what_a_command_prints_is_strict_json(command: str, folder: Path, tally: Tally) -> None:
     answer = CliRunner().invoke(app, [*COMMANDS[command], "--json"])
     assert answer.exit_code == 0, answer.output
     assert strictly(answer.stdout)
@@ -93,6 +94,7 @@ def test_what_a_command_prints_is_strict_json(command: str, folder: Path) -> Non
             3,
             "Infinity",
         )
+    tally("exports", f"JSON of {command}", tried=1)
 
 
 def test_an_export_is_strict_json(folder: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tallies import Tally
 from typer.testing import CliRunner
 
 from gflowdag.cli import commands
@@ -63,7 +64,7 @@ def test_the_parameters_that_are_stored_are_those_of_the_fit(folder: Path) -> No
     assert runs.read_config(folder / "run")["score_parameters"]["alpha_mu"] == 5.0
 
 
-def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path) -> None:
+def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path, tally: Tally) -> None:
     def asked(name: str, **settings: object) -> str:
         (folder / "k.toml").write_text(settings.pop("knowledge", 'forbidden = [["x", "y"]]'))
         (folder / "truth.csv").write_text(settings.pop("truth", "source,target\nx,y\n"))
@@ -73,7 +74,7 @@ def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path) ->
 
     first = asked("same")
     assert asked("same", command="other words") == first
-    for name, settings in {
+    others = {
         "knowledge": {"knowledge": 'forbidden = [["y", "x"]]'},
         "truth": {"truth": "source,target\nx,z\n"},
         "prior": {"prior": "fair"},
@@ -81,12 +82,14 @@ def test_every_setting_that_decides_the_answer_changes_the_hash(folder: Path) ->
         "kinds": {"discretize": "quantile"},
         "samples": {"samples": 21},
         "score": {"alpha_mu": 2.0},
-    }.items():
+    }
+    for name, settings in others.items():
         assert asked(name, **settings) != first, name
+    tally("other questions", "settings that decide the answer", tried=len(others))
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_resuming_with_other_knowledge_is_refused_and_named(method: str, folder: Path) -> None:
+def test_resuming_with_other_knowledge_is_refused_and_named(method: str, folder: Path, tally: Tally) -> None:
     fit(method)
     before = (folder / "run" / "posterior.npz").read_bytes()
     (folder / "k.toml").write_text('required = [["x", "y"]]')
@@ -95,6 +98,7 @@ def test_resuming_with_other_knowledge_is_refused_and_named(method: str, folder:
     assert "knowledge.forbidden was [['x', 'y']] and is [] now" in str(refusal.value)
     assert "knowledge.required was [] and is [['x', 'y']] now" in str(refusal.value)
     assert (folder / "run" / "posterior.npz").read_bytes() == before
+    tally("other questions", f"--resume, {method}", tried=1)
 
 
 def test_resuming_with_another_truth_is_refused_and_the_same_question_is_not(folder: Path) -> None:

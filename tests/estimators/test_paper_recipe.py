@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import gflowdag as gd
 from gflowdag.cli.app import app
-from gflowdag.errors import GFlowDAGError
+from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.gflownet.learners.paper import PaperLearner
 from gflowdag.gflownet.policies.linear_transformer import Sizes
 from gflowdag.gflownet.spaces.edges import edge_space
@@ -112,6 +112,7 @@ def test_a_recipe_is_read_from_a_file(tmp_path):
         ("cooldown = 1.5", "cooldown must be 0 or a number between 0 and 1, got 1.5"),
         ("batch_size = ", "is not a TOML file"),
         ("batch_size = 9223372036854775808", "recipe.toml holds a whole number of more than 64 bits"),
+        ("batch_size = 9223372036854775807", "batch_size must be at most 1000000000"),
         ("batch_size = 1" + 5000 * "0", "recipe.toml holds a whole number of more than 64 bits"),
         ("num_environments = 9\nreplay_capacity = 8", "the buffer must take one transition of every"),
     ],
@@ -122,6 +123,25 @@ def test_a_wrong_recipe_is_refused_with_a_sentence(tmp_path, text, message):
     with pytest.raises(GFlowDAGError) as refused:
         gd.PaperRecipe.from_toml(path)
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"batch_size": 10**9},
+        {"hidden": 10**9, "batch_size": 1},
+        {"num_heads": 10**9, "head_size": 10**9},
+        {"replay_capacity": 10**9},
+        {"edges_per_graph": 10**9, "batch_size": 1000},
+    ],
+)
+def test_a_recipe_that_no_machine_holds_is_refused_before_code_is_compiled(sizes):
+    # Sizes whose product is beyond 64 bits end the process where XLA meets them.
+    recipe = gd.PaperRecipe.from_dict(sizes)
+    frame = gd.simulate.linear_gaussian(num_variables=25, num_rows=30, random_state=0).frame
+    score = make_score(gd.Dataset.from_frame(frame))
+    with pytest.raises(TooLargeError, match=r"recipe takes .* TiB"):
+        recipe.learner(edge_space(score), batch_size=recipe.batch_size)
 
 
 def test_a_recipe_is_for_the_preset_paper():

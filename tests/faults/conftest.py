@@ -9,15 +9,8 @@ from pathlib import Path
 
 import pytest
 from forked import Forker
-from tallies import Tally
 
 from gflowdag.cli import commands
-
-
-@pytest.fixture
-def tally(request: pytest.FixtureRequest) -> Tally:
-    """Counts what a test tries."""
-    return Tally(request.node.nodeid)
 
 
 @pytest.fixture(scope="module")

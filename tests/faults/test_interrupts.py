@@ -14,6 +14,8 @@ from subprocess import TimeoutExpired
 
 import pytest
 from command_line import LONGEST, start, wait_for
+from forked import Forker
+from tallies import Tally
 
 from gflowdag.cli import commands
 from gflowdag.posterior import runs
@@ -98,7 +100,9 @@ def test_ctrl_c_in_a_study_says_that_the_same_command_goes_on(tmp_path: Path) ->
         ("bootstrap-ges", 4),
     ],
 )
-def test_ctrl_c_at_random_moments_is_one_line(method: str, seconds: float, tmp_path: Path) -> None:
+def test_ctrl_c_at_random_moments_is_one_line(
+    method: str, seconds: float, tmp_path: Path, tally: Tally
+) -> None:
     table, rng, hits = tmp_path / "table.csv", random.Random(0), 0
     commands.run_simulation(table, "linear-gaussian", 14, 100, 2.0, "erdos-renyi", 1)
     for attempt in range(8):
@@ -114,6 +118,56 @@ def test_ctrl_c_at_random_moments_is_one_line(method: str, seconds: float, tmp_p
             assert process.returncode == 130, errors
             assert errors.count("\n") == 1, errors
     assert hits >= 2
+    tally("stopped runs", f"{method}, SIGINT", tried=hits)
+
+
+def _strike(number: int, seconds: float, folder: Path) -> str:
+    """Code that sends the process a signal, some time after the run in a folder has begun."""
+    return (
+        "import os, threading, time; from pathlib import Path\n"
+        f"manifest = Path({str(folder / runs.MANIFEST)!r})\n"
+        "def strike():\n"
+        "    while not manifest.exists() or '\"running\"' not in manifest.read_text(): time.sleep(0.002)\n"
+        f"    time.sleep({seconds}); os.kill(os.getpid(), {number:d})\n"
+        "threading.Thread(target=strike, daemon=True).start()\n"
+    )
+
+
+@SIGNALS
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("stops", [50])
+def test_a_run_stopped_at_random_moments_ends_with_the_same_bytes(
+    stops: int, number: int, table: Path, tmp_path: Path, forker: Forker, tally: Tally
+) -> None:
+    rng, folder, hits, finished = random.Random(number), tmp_path / "run0", 0, 0
+    command = ("fit", table, "--method", "order-gflownet", "--iterations", "300", "--samples", "40", "-q")
+    assert forker.run(*command, "--out", tmp_path / "compiled") == 0
+    started = time.monotonic()
+    assert forker.run(*command, "--out", tmp_path / "undisturbed") == 0
+    seconds = time.monotonic() - started
+    expected = (tmp_path / "undisturbed" / "posterior.npz").read_bytes()
+    while hits < stops:
+        strike = _strike(number, rng.uniform(0, 0.6) * seconds, folder)
+        answer = forker.ask(*command, "--resume", "--out", folder, first=strike)
+        if answer.returncode == 0:  # it was over before, and the next run begins
+            assert (folder / "posterior.npz").read_bytes() == expected
+            finished += 1
+            folder = tmp_path / f"run{finished}"
+            continue
+        hits += 1
+        assert answer.returncode == 128 + number, answer.stderr
+        assert answer.stderr.count("\n") == 1, answer.stderr
+        if (folder / "posterior.npz").exists():  # it was writing its report, or drawing a second time
+            assert (folder / "posterior.npz").read_bytes() == expected
+            assert f"the answer is in {folder}" in answer.stderr
+            continue
+        assert runs.read_manifest(folder)["status"] == "stopped"
+        advised = answer.stderr.endswith(f"the same command with --resume --out {folder} goes on\n")
+        assert advised == (folder / "checkpoint.npz").exists(), answer.stderr
+    assert forker.run(*command, "--resume", "--out", folder) == 0
+    assert (folder / "posterior.npz").read_bytes() == expected
+    tally("stopped runs", f"training of an order GFlowNet, {signal.Signals(number).name}", tried=hits)
 
 
 @SIGNALS

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from command_line import run
 from forked import Forker
+from tallies import Tally
 
 import gflowdag as gd
 from gflowdag.cli import commands
@@ -196,7 +197,7 @@ def test_two_runs_in_one_folder_at_the_same_time_are_refused(tmp_path: Path) -> 
         pass
 
 
-def test_runs_of_one_name_at_the_same_time_get_a_folder_each(tmp_path: Path) -> None:
+def test_runs_of_one_name_at_the_same_time_get_a_folder_each(tmp_path: Path, tally: Tally) -> None:
     refused = runs.Run.start(tmp_path / "table-auto", {})
     with pytest.raises(ValueError), refused:  # noqa: PT011
         raise ValueError("a folder that may be used again, by one of them")
@@ -216,11 +217,12 @@ def test_runs_of_one_name_at_the_same_time_get_a_folder_each(tmp_path: Path) -> 
     for program in programs:
         program.communicate("end\n")
     assert sorted(names) == ["table-auto", "table-auto-2", "table-auto-3", "table-auto-4"]
+    tally("at once", "runs of one name", tried=len(names))
 
 
 @pytest.mark.parametrize("links", [True, False])
 def test_reports_of_one_name_at_the_same_time_get_a_name_each(
-    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
     def no_link(*_: object) -> None:
         raise PermissionError
@@ -236,6 +238,7 @@ def test_reports_of_one_name_at_the_same_time_get_a_name_each(
         paths = list(threads.map(write, range(40)))
     assert [path.read_text() for path in paths] == [str(number) for number in range(40)]
     assert len(list(tmp_path.iterdir())) == 40
+    tally("at once", f"reports of one name, {'with' if links else 'without'} links", tried=40)
 
 
 def test_a_dead_process_does_not_hold_its_folder(tmp_path: Path) -> None:

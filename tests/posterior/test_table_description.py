@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tallies import Tally
 
 import gflowdag as gd
 from gflowdag.data.description import TableDescription
@@ -51,9 +52,10 @@ def test_a_transformed_table_is_transformed_again(logged: Posterior, tmp_path: P
     ],
     ids=["transformed", "fewer rows", "reversed", "other", "more", "less", "raw dataset", "logged dataset"],
 )
-def test_another_table_is_refused(logged: Posterior, table: object, message: str) -> None:
+def test_another_table_is_refused(logged: Posterior, table: object, message: str, tally: Tally) -> None:
     with pytest.raises(DataError, match=message):
         effect(logged, table)
+    tally("other tables", message, tried=1)
 
 
 def test_columns_are_matched_by_name(logged: Posterior) -> None:

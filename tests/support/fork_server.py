@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 LONGEST = 280  # seconds that a command may take; a test may take 300
@@ -85,7 +86,8 @@ class ForkServer:
         self._server.stdin.write(json.dumps(request).encode() + b"\n")
         child = int(self._line())
         if kill_after is not None and not self._has_line(kill_after):
-            os.kill(child, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(child, signal.SIGKILL)
         if not self._has_line(LONGEST):
             os.kill(child, signal.SIGKILL)  # the server waits for it, and so would the next test
             self._line()

@@ -41,6 +41,7 @@ from gflowdag.cli.options import (
     print_json,
 )
 from gflowdag.cli.table_options import reads_table
+from gflowdag.estimators.parameters import MOST
 from gflowdag.estimators.registry import method_names
 from gflowdag.runtime.place import speaking
 
@@ -131,7 +132,7 @@ def fit(
     seed: Seed = 0,
     budget: Annotated[str | None, typer.Option(help="Time that the fit may take: 90s, 10m, 1h.")] = None,
     iterations: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="Number of training iterations.")
+        int | None, typer.Option(min=1, max=MOST, help="Number of training iterations.")
     ] = None,
     completions: Annotated[
         int | None, typer.Option(min=1, help="Number of completed tables, where cells are missing.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gflowdag.data.toml import read_toml
-from gflowdag.errors import GFlowDAGError
+from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.parameters import check_parameters, fraction, positive, whole
 from gflowdag.gflownet.learners.edges import Tempering
 from gflowdag.gflownet.learners.paper import PaperLearner
@@ -18,6 +18,8 @@ from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.gflownet.trainer import Options
 from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.messages import instead
+
+_MOST_BYTES = 1 << 40  # that a recipe may take: more than any machine has
 
 
 @named_parameters
@@ -126,6 +128,7 @@ class PaperRecipe:
 
     def learner(self, space: EdgeSpace, *, batch_size: int) -> PaperLearner:
         """What is trained."""
+        self._check_memory(space.num_variables, batch_size)
         return PaperLearner(
             space,
             batch_size=batch_size,
@@ -147,6 +150,21 @@ class PaperRecipe:
                 head_blocks=self.head_blocks,
             ),
         )
+
+    def _check_memory(self, d: int, batch_size: int) -> None:
+        """Refuse what no machine holds: its sizes would overflow in compiled code, which ends the process."""
+        widest = max(self.embedding, self.num_heads * self.head_size, self.hidden)
+        parts = {
+            "batch_size": 4 * batch_size * d * d * widest,  # what one layer gives, float32
+            "hidden": 4 * widest * widest,  # its weights
+            "replay_capacity": 2 * self.replay_capacity * d * d,  # graphs and their closures
+            "edges_per_graph": 4 * batch_size * self.edges_per_graph,
+        }
+        name, needed = max(parts.items(), key=lambda part: part[1])
+        if needed > _MOST_BYTES:
+            raise TooLargeError(
+                f"this recipe takes {needed / 2**40:.3g} TiB and more for {d} variables: use a smaller {name}"
+            )
 
     def _tempering(self) -> Tempering | None:
         if self.tempering_spread is None:

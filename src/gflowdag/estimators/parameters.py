@@ -18,6 +18,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime.keywords import named_parameters
 from gflowdag.runtime.place import option
 
+MOST = 10**9  # of a whole number: steps, draws or sizes beyond it are a slip, and overflow compiled code
 _LIMIT = "limit"  # key of a field's metadata
 
 Limit = Callable[[Any], str | None]
@@ -34,11 +35,13 @@ def keyword_parameters(cls: type[T]) -> type[T]:
 
 
 def whole(default: int | None, *, least: int = 1) -> Any:
-    """A whole number, `least` or more."""
+    """A whole number, `least` or more, and at most `MOST`."""
 
     def limit(value: Any) -> str | None:
-        if isinstance(value, Integral) and int(value) >= least:
+        if isinstance(value, Integral) and least <= int(value) <= MOST:
             return None
+        if isinstance(value, Integral) and int(value) > MOST:
+            return f"at most {MOST}, got a larger one"
         return f"{least} or more, got {value!r} (whole numbers only)"
 
     return _limited(default, limit)

@@ -27,6 +27,8 @@ from gflowdag_lab.measurements.harness import Options, Row, case, markdown
 AIM = 0.001  # of the trusted answers at default options that are wrong, at most
 PAGE = FOLDER.with_suffix(".md")
 FUZZED = ("damaged files", "made-up files", "guided fuzzing")  # kinds of tallies that are not faults
+# Kinds of tallies that are told of in the table of promises alone.
+PROMISED = ("stopped runs", "other questions", "other tables", "at once", "exports")
 # Why an answer was trusted and wrong, by family, seed, method and options: each one is explained.
 EXPLAINED: dict[tuple[str, str, str, str], str] = {}
 TEXT = """# Trust: what is promised, and how it is tested
@@ -95,6 +97,9 @@ page, leaves no row; counts of earlier versions are in {{doc}}`faults`.
 
     GFLOWDAG_TALLIES=docs/laboratory/trust/tallies.csv pytest tests/faults -m ""
 
+Also the counts of the first table that are not faults are made by this command, on `tests/cli` and
+`tests/posterior` too.
+
 ## Files of strangers
 
 Files that are damaged, made up, or grown by a fuzzer that looks for new lines of code, at every door of
@@ -125,9 +130,10 @@ def page() -> str:
     """The page, from the files in the folder alone."""
     runs, tallies = stored(FOLDER / "runs.csv"), stored(FOLDER / "tallies.csv")
     fuzzed = [row for row in tallies if row["kind"] in FUZZED]
-    faults = [row for row in tallies if row["kind"] not in FUZZED]
+    faults = [row for row in tallies if row["kind"] not in (*FUZZED, *PROMISED)]
+    promised = {kind: [row for row in tallies if row["kind"] == kind] for kind in PROMISED}
     return TEXT.format(
-        promises=markdown(_promises(runs, faults, fuzzed)),
+        promises=markdown(_promises(runs, faults, fuzzed, promised)),
         enumerated=markdown([dict(row) for row in stored(enumerated.FILE)]),
         tolerated=TOLERATED,
         aim=AIM,
@@ -141,7 +147,9 @@ def page() -> str:
     )
 
 
-def _promises(runs: list[Fit], faults: list[Fit], fuzzed: list[Fit]) -> list[Row]:
+def _promises(
+    runs: list[Fit], faults: list[Fit], fuzzed: list[Fit], promised: dict[str, list[Fit]]
+) -> list[Row]:
     """Every promise, the tests that fail where it does not hold, and what was tried."""
     default = _at_default_options(runs)
     whole = counts(runs)
@@ -182,32 +190,32 @@ def _promises(runs: list[Fit], faults: list[Fit], fuzzed: list[Fit]) -> list[Row
         (
             "Ctrl-C and SIGTERM end a run in order, with a checkpoint and the command that goes on",
             "`tests/faults/test_interrupts.py`",
-            "",
+            _counted(promised["stopped runs"], "signals"),
         ),
         (
             "a run goes on only with the question that it was asked: table, knowledge, truth, score, prior",
             "`tests/cli/test_question.py`",
-            "",
+            _counted(promised["other questions"], "questions that differ"),
         ),
         (
             "effects are those of the table of the fit, or refused",
             "`tests/posterior/test_table_description.py`",
-            "",
+            _counted(promised["other tables"], "other tables"),
         ),
         (
             "programs that write in one place at once get a name each, or are refused",
             "`tests/faults/test_run_folders.py`, `test_several_processes.py`",
-            "",
+            _counted(promised["at once"], "claims of one name"),
         ),
         (
             "JSON is strict, and no name in an export is a formula",
             "`tests/cli/test_json.py`, `tests/cli/test_exports.py`",
-            "",
+            _counted(promised["exports"], "commands and names"),
         ),
         (
             "the packages work at both ends of their bounds; downloads have checksums",
             "`make bounds`, `make audit`, `tests/data/test_catalog.py`",
-            "",
+            _packages(),
         ),
     )
     return [{"promise": one, "tested by": tests, "tried": tried} for one, tests, tried in promises]
@@ -276,6 +284,16 @@ def _supply() -> str:
         f"Published advisories against the {len(advisories)} versions of `requirements-dev.lock`: {told}."
         f"{_unanswered(unanswered)}\n\n    make audit\n\n"
         "Their licences: {doc}`/reference/licences`."
+    )
+
+
+def _packages() -> str:
+    """How many packages were installed at both ends, and how many versions the index vouched for."""
+    answers = [row["advisories"] for row in stored(FOLDER / "advisories.csv")]
+    installed = len(stored(FOLDER / "lowest.csv"))
+    return (
+        f"{installed} packages at both ends; {answers.count('none')} of {len(answers)} versions without an "
+        f"advisory, {answers.count('not answered')} not answered for"
     )
 
 
