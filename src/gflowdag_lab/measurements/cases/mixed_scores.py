@@ -21,6 +21,7 @@ Probabilities are kept 1e-6 away from 0 and 1. The prior is today's default, `fa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -57,11 +58,7 @@ def mixed_clgaussian(options: Options) -> Iterator[Row]:
     """Errors in the skeleton of `mixed/clgaussian_2000.csv` in the data folder."""
     if options.data is None or not (options.data / "mixed").is_dir():
         return
-    frame = pd.read_csv(options.data / "mixed" / "clgaussian_2000.csv")
-    truth = np.zeros((frame.shape[1],) * 2, bool)
-    place = {name: index for index, name in enumerate(frame.columns)}
-    for source, target in pd.read_csv(options.data / "mixed" / "clgaussian_graph.csv").to_numpy():
-        truth[place[source], place[target]] = True
+    frame, truth = true_graph_of_clgaussian(options.data / "mixed")
     for score in SCORES:
         p, assumed = _probabilities(frame, score)
         pairs = np.triu_indices(len(p), 1)
@@ -89,7 +86,9 @@ def mixed_signal(options: Options) -> Iterator[Row]:
             )
             try:
                 for score in SCORES:
-                    losses[score].append(_losses(*_probabilities(drawn.frame, score), drawn.truth.to_numpy()))
+                    losses[score].append(
+                        two_losses(*_probabilities(drawn.frame, score), drawn.truth.to_numpy())
+                    )
             except DataError:  # a table that is refused, such as one with a constant column
                 losses = {score: kept[: min(map(len, losses.values()))] for score, kept in losses.items()}
         for score in SCORES:
@@ -117,6 +116,16 @@ def mixed_signal(options: Options) -> Iterator[Row]:
             }
 
 
+def true_graph_of_clgaussian(folder: Path) -> tuple[pd.DataFrame, np.ndarray]:
+    """The table and the graph that it was drawn from, bool [d, d]."""
+    frame = pd.read_csv(folder / "clgaussian_2000.csv")
+    truth = np.zeros((frame.shape[1],) * 2, bool)
+    place = {name: index for index, name in enumerate(frame.columns)}
+    for source, target in pd.read_csv(folder / "clgaussian_graph.csv").to_numpy():
+        truth[place[source], place[target]] = True
+    return frame, truth
+
+
 def _probabilities(frame: pd.DataFrame, score: str) -> tuple[np.ndarray, np.ndarray]:
     """Edge probabilities [d, d], and which directions are assumed."""
     posterior = gd.ExactPosterior(score=score, num_samples=300, random_state=0).fit(frame).posterior_
@@ -125,7 +134,7 @@ def _probabilities(frame: pd.DataFrame, score: str) -> tuple[np.ndarray, np.ndar
     return p, np.zeros(p.shape, bool) if assumed is None else assumed | assumed.T
 
 
-def _losses(p: np.ndarray, assumed: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+def two_losses(p: np.ndarray, assumed: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
     """Log loss over unordered pairs, connected or not; and over their three states."""
     pairs = np.triu_indices(len(p), 1)
     connected = p + p.T

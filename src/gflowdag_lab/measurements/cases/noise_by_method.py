@@ -59,18 +59,20 @@ def noise_by_method(options: Options) -> Iterator[Row]:
         yield {"columns": columns, "method": method, "variables": num_variables} | _summary(rows) | spent
 
 
-def table(seed: int, number: int, num_variables: int = 8, *, mixed: bool = False) -> tuple[str, Dataset]:
+def table(
+    seed: int, number: int, num_variables: int = 8, *, mixed: bool = False, num_rows: int | None = None
+) -> tuple[str, Dataset]:
     """Independent columns of two or three levels, uniform or skewed, or normal ones cut at quantiles.
 
-    Of 200, 500 or 2000 rows. Twelve tables in a row have every kind with every number of rows once. In mixed
-    tables every other column is normal and not cut.
+    Of 200, 500 or 2000 rows in turn, where no number is given: twelve tables in a row have every kind with
+    every number of rows once. In mixed tables every other column is normal and not cut.
     """
     rng = np.random.default_rng([seed, number])
     while True:
         kinds = ("2 uniform", "3 uniform", "2 skewed", "normal, 3 bins")
-        kind, num_rows = kinds[number % 4], (200, 500, 2000)[number // 4 % 3]
+        kind = kinds[number % 4]
         try:
-            data = _draw(kind, (num_rows, num_variables), rng)
+            data = _draw(kind, (num_rows or (200, 500, 2000)[number // 4 % 3], num_variables), rng)
             return kind, _with_numbers(data, rng) if mixed else data
         except DataError:  # a constant column
             continue

@@ -52,13 +52,13 @@ def shuffled_tables(options: Options) -> Iterator[Row]:
     for package, names in TABLES.items():
         for name in names.split()[: 1 if options.quick else None]:
             try:
-                frame = _load(package, name).dropna()
+                frame = load(package, name).dropna()
             except ImportError:
                 yield {"table": f"{package}: {name}", "kind": "not installed"}
                 continue
             rng = np.random.default_rng([options.seed, *name.encode()])
             for kind in kinds:
-                data = _READERS[kind](frame)
+                data = COLUMNS[kind](frame)
                 if data is not None:
                     yield {"table": f"{package}: {name}", "kind": kind} | _compared(data, copies, rng)
 
@@ -74,7 +74,7 @@ def _compared(frame: Dataset, copies: int, rng: np.random.Generator) -> Row:
     }
     shown, sure_in_copies, edges_of_copies, copies_that_show = 0, 0, [], 0
     for _ in range(copies):
-        found = _edges(_shuffled(frame, rng))
+        found = _edges(shuffled(frame, rng))
         connected = found + found.T > SHOWN
         shown += int((sure & connected).sum())
         sure_in_copies += int((found >= SURE).sum())
@@ -93,7 +93,7 @@ def _edges(data: Dataset) -> np.ndarray:
     return gd.fit(data, method="exact").edge_probabilities().to_numpy()
 
 
-def _shuffled(data: Dataset, rng: np.random.Generator) -> Dataset:
+def shuffled(data: Dataset, rng: np.random.Generator) -> Dataset:
     """The table as it was read, each of its columns of numbers or codes permuted by itself."""
     columns = [rng.permutation(column) for column in data.values.T]
     kinds = dict(zip(data.names, data.kinds, strict=True))
@@ -113,7 +113,7 @@ def _of_both_kinds(frame: pd.DataFrame, **how: Any) -> Dataset | None:
     return data if data is not None and len(set(data.kinds)) == 2 else None
 
 
-_READERS = {
+COLUMNS = {
     "continuous": _continuous,
     "discretised": _discretised,
     "both": _of_both_kinds,
@@ -139,6 +139,7 @@ def _widest(frame: pd.DataFrame, how: dict[str, Any], kinds: set[str], most: int
     return data if data is not None and len(chosen) >= 3 and data.num_rows >= LEAST_ROWS else None
 
 
-def _load(package: str, name: str) -> pd.DataFrame:
+def load(package: str, name: str) -> pd.DataFrame:
+    """A table of a package, without what scikit-learn predicts."""
     frame = package_table(package, name)
     return frame.drop(columns="target") if package == "sklearn" else frame
