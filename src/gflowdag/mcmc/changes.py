@@ -1,12 +1,12 @@
 """What a move does to the log score, for many chains at once: by look-up, Schur complements, or on demand.
 
-All offer the same: `init` makes a chain's memory, `change` prices a move, `update` takes the accepted moves
-in, and `log_odds` prices every edge.
+All offer the same: `init` makes a chain's memory, `change` prices a move, and `update` takes the accepted
+moves in. The first two also price every edge of a graph at once (`log_odds`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jax import Array
 from gflowdag.graph.bits import compress
 from gflowdag.mcmc.moves import ADD, REVERSE, DAGs, Move, adjacency_bits
 from gflowdag.score.deltas import Deltas, TableDeltas
-from gflowdag.score.on_demand import NeighbourScores, OnDemandDeltas
+from gflowdag.score.on_demand import FamilyScores, OnDemandDeltas
 
 
 class Changes(Protocol):
@@ -34,6 +34,11 @@ class Changes(Protocol):
         """Memory after the moves that were accepted, bool [C]."""
         ...
 
+
+@runtime_checkable
+class EdgePrices(Changes, Protocol):
+    """Changes that know all edges of a graph at once, for little more than the price of a move."""
+
     def log_odds(self, memory: Any, dags: DAGs) -> Array:
         """Log score with `i -> j` minus the log score without it, all else equal, float64 [d, d, C]."""
         ...
@@ -44,7 +49,7 @@ def make_changes(deltas: Deltas) -> Changes:
     if isinstance(deltas, TableDeltas):
         return TableChanges(jnp.asarray(deltas.table, jnp.float64))
     if isinstance(deltas, OnDemandDeltas):
-        return OnDemandChanges(deltas.scores)
+        return OnDemandChanges(deltas.scores.families())
     return DeltaChanges(jax.tree.map(jnp.asarray, deltas))
 
 
@@ -80,36 +85,31 @@ class TableChanges(NamedTuple):
 
 
 class OnDemandChanges(NamedTuple):
-    """One or two rows of scores that the host keeps for each move; no memory."""
+    """The scores of the two or four families that a move touches, from the host; no memory.
 
-    scores: NeighbourScores
+    Not those of all neighbours of a graph: each may be the fit of a regression.
+    """
+
+    scores: FamilyScores
 
     def init(self, dags: DAGs) -> tuple[()]:
         return ()
 
     def change(self, memory: tuple[()], before: DAGs, after: DAGs, move: Move) -> Array:
-        parents = jnp.moveaxis(adjacency_bits(before.parents), -1, 0).swapaxes(1, 2)  # [C, target, source]
-        at_target = self._toggled(parents, move.target, move.source)
-        at_source = self._toggled(parents, move.source, move.target)
-        return at_target + jnp.where(move.kind == REVERSE, at_source, 0.0)
+        # The source has its parents before and after, but for a reversal: its score then comes from memory.
+        nodes = jnp.stack([move.target, move.source])  # [2, C]
+        parents = jnp.stack([_parents_of(nodes, before), _parents_of(nodes, after)])  # [2, 2, C, d]
+        was, becomes = self.scores(jnp.broadcast_to(nodes, parents.shape[:-1]), parents)
+        return (becomes - was).sum(0)
 
     def update(self, memory: tuple[()], move: Move, accepted: Array) -> tuple[()]:
         return ()
 
-    def log_odds(self, memory: tuple[()], dags: DAGs) -> Array:
-        present = adjacency_bits(dags.parents)  # [source, target, C]
-        node = jnp.arange(present.shape[1])[:, None]
-        parents = jnp.moveaxis(present, 0, -1)  # [target, C, source]
-        rows = self.scores(jnp.broadcast_to(node, parents.shape[:2]), parents)
-        own = jnp.take_along_axis(rows, node[:, :, None], axis=-1)
-        toggled = jnp.moveaxis(rows - own, -1, 0)
-        return jnp.where(present, -toggled, toggled)
 
-    def _toggled(self, parents: Array, node: Array, other: Array) -> Array:
-        """What the score of `node` changes by when `other` becomes a parent, or ceases to be one, [C]."""
-        chain = jnp.arange(len(node))
-        rows = self.scores(node, parents[chain, node])
-        return rows[chain, other] - rows[chain, node]
+def _parents_of(nodes: Array, dags: DAGs) -> Array:
+    """Parents of a node of each graph, int [..., C] -> bool [..., C, d]."""
+    parents = adjacency_bits(dags.parents)  # [source, target, C]
+    return jnp.moveaxis(parents, 0, -1)[nodes, jnp.arange(nodes.shape[-1])]
 
 
 class DeltaChanges(NamedTuple):

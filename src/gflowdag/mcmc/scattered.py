@@ -32,8 +32,7 @@ def _random_graph(score: Score, rng: np.random.Generator) -> NDArray[np.bool_]:
         graph[further[:room], node] = True
         placed[node] = True
         missing = missing - required[node]
-    # A score may forbid sets by −inf that the knowledge says nothing of.
-    for node in range(d):
-        if not np.isfinite(score.local(node, graph[:, node][None])[0]):
+    for node in range(d):  # the limit on cells may rule out what the knowledge says nothing of
+        if not score.allows(node, graph[:, node][None])[0]:
             graph[:, node] = required[:, node]
     return graph

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from gflowdag.mcmc.changes import Changes
+from gflowdag.mcmc.changes import Changes, EdgePrices
 from gflowdag.mcmc.moves import (
     MOVES,
     DAGs,
@@ -120,7 +120,7 @@ def step(
     return ChainState(dags, moves, state.log_score + change, memory), StepInfo(move.kind, accepted)
 
 
-def edge_conditionals(state: ChainState, changes: Changes, limits: Limits) -> Array:
+def edge_conditionals(state: ChainState, changes: EdgePrices, limits: Limits) -> Array:
     """P(i -> j | everything else in the graph) for each chain, float64 [d, d, C].
 
     Given all other edges, the pair {i, j} has at most three states: no edge, i -> j, or j -> i. Averaging
@@ -145,30 +145,68 @@ def edge_conditionals(state: ChainState, changes: Changes, limits: Limits) -> Ar
     return jnp.where(required, 1.0, odds / total)
 
 
+def _walk(
+    keys: Array, state: ChainState, changes: Changes, limits: Limits, inverse_temperature: Array
+) -> tuple[ChainState, Array, Array]:
+    """One step for each key; proposals and acceptances of each kind of move, int64 [3]."""
+
+    def advance(carry: tuple, key: Array) -> tuple[tuple, None]:
+        state, proposed, accepted = carry
+        state, info = step(key, state, changes, limits, inverse_temperature)
+        kinds = info.kind == jnp.arange(len(MOVES))[:, None]
+        return (state, proposed + kinds.sum(1), accepted + (kinds & info.accepted).sum(1)), None
+
+    none = jnp.zeros(len(MOVES), jnp.int64)
+    return jax.lax.scan(advance, (state, none, none), keys)[0]
+
+
+def _seen(state: ChainState, changes: Changes, limits: Limits) -> tuple[Array, Array, Array]:
+    """What is recorded of a state: parents, log scores, and the mean of the edges over the chains, [d, d]."""
+    if isinstance(changes, EdgePrices):
+        edges = edge_conditionals(state, changes, limits)
+    else:
+        edges = adjacency_bits(state.dags.parents)
+    return state.dags.parents, state.log_score, edges.mean(-1, dtype=jnp.float64)
+
+
 @partial(jax.jit, static_argnames="thinning", donate_argnames="state")
 def _record(
     keys: Array, state: ChainState, changes: Changes, limits: Limits, temperatures: Array, *, thinning: int
 ) -> tuple[ChainState, tuple[Array, ...]]:
     """One record every `thinning` steps, at each of the inverse `temperatures`, float64 [T]; keys [T]."""
 
-    def advance(carry: tuple, key: Array, inverse_temperature: Array) -> tuple[tuple, None]:
-        state, proposed, accepted = carry
-        state, info = step(key, state, changes, limits, inverse_temperature)
-        kinds = info.kind == jnp.arange(len(MOVES))[:, None]
-        return (state, proposed + kinds.sum(1), accepted + (kinds & info.accepted).sum(1)), None
-
     def record(state: ChainState, inputs: tuple[Array, Array]) -> tuple[ChainState, tuple[Array, ...]]:
         key, inverse_temperature = inputs
-        none = jnp.zeros(len(MOVES), jnp.int64)
-        (state, proposed, accepted), _ = jax.lax.scan(
-            lambda carry, key: advance(carry, key, inverse_temperature),
-            (state, none, none),
-            jax.random.split(key, thinning),
-        )
-        marginals = edge_conditionals(state, changes, limits).mean(-1)
-        return state, (state.dags.parents, state.log_score, marginals, proposed, accepted)
+        steps = jax.random.split(key, thinning)
+        state, proposed, accepted = _walk(steps, state, changes, limits, inverse_temperature)
+        return state, (*_seen(state, changes, limits), proposed, accepted)
 
     return jax.lax.scan(record, state, (keys, temperatures))
+
+
+_some_steps = jax.jit(_walk, donate_argnames="state")
+_state_seen = jax.jit(_seen)
+
+
+def _record_until(
+    deadline: Deadline,
+    key: Array,
+    state: ChainState,
+    changes: Changes,
+    limits: Limits,
+    inverse_temperature: float,
+    *,
+    thinning: int,
+) -> tuple[ChainState, tuple[Array, ...], int]:
+    """One record, of fewer than `thinning` steps where the deadline comes first; also says of how many."""
+    proposed, accepted, done = 0, 0, 0
+    for one in jax.random.split(key, thinning)[:, None]:
+        state, *counts = _some_steps(one, state, changes, limits, inverse_temperature)
+        proposed, accepted, done = proposed + counts[0], accepted + counts[1], done + 1
+        if deadline.has_passed:
+            break
+    record = (*_state_seen(state, changes, limits), proposed, accepted)
+    return state, jax.tree.map(lambda leaf: leaf[None], record), done
 
 
 def run(
@@ -196,8 +234,9 @@ def run(
         burn_in: steps of each chain that are thrown away.
         num_steps: steps of each chain after that.
         thinning: a state is recorded every so many steps.
-        deadline: ends the run early, after a record. Where it comes during the burn-in, the last states are
-            kept nevertheless, and `is_burnt_in` says so.
+        deadline: ends the run early, after a record, or after a step where scores are computed on demand.
+            Where it comes during the burn-in, the last states are kept nevertheless, and `is_burnt_in`
+            says so.
         progress: told about the steps taken.
     """
     warm_up, num_records = burn_in // thinning, num_steps // thinning
@@ -210,15 +249,24 @@ def run(
         keys.append(jax.random.split(subkey, min(chunk, len(schedule) - start)))
     keys = jnp.concatenate(keys)
     chunk = 1 if deadline.is_set else chunk
-    records = []
-    done = 0
-    while done < len(schedule) and not (records and deadline.has_passed):
-        part = slice(done, done + chunk)
-        state, recorded = _record(keys[part], state, changes, limits, schedule[part], thinning=thinning)
+    is_slow = deadline.is_set and not isinstance(changes, EdgePrices)
+    records: list[tuple[np.ndarray, ...]] = []
+    done, planned = 0, len(schedule) * thinning  # steps
+    for number in range(0, len(schedule), chunk):
+        part = slice(number, number + chunk)
+        if is_slow:
+            state, recorded, steps = _record_until(
+                deadline, keys[number], state, changes, limits, schedule[number], thinning=thinning
+            )
+        else:
+            state, recorded = _record(keys[part], state, changes, limits, schedule[part], thinning=thinning)
+            steps = len(schedule[part]) * thinning
         records.append(jax.device_get(recorded))
-        done += len(schedule[part])
-        progress(done * thinning, len(schedule) * thinning, log_score=float(recorded[1][-1].mean()))
-    first = min(warm_up, max(done - FEWEST_DRAWS, 0))
+        done += steps
+        progress(done, planned, log_score=float(recorded[1][-1].mean()))
+        if deadline.has_passed:
+            break
+    first = min(warm_up, max(sum(len(part[0]) for part in records) - FEWEST_DRAWS, 0))
     parents, log_scores, marginals, proposed, accepted = (
         np.concatenate(part)[first:] for part in zip(*records, strict=True)
     )
@@ -228,6 +276,6 @@ def run(
         marginals,
         proposed.sum(0),
         accepted.sum(0),
-        share_done=done / len(schedule),
+        share_done=done / planned,
         is_burnt_in=first == warm_up,
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gflowdag.runtime.host_calls import host_call
 from gflowdag.score.known_values import KnownValues
-from gflowdag.score.local_score import local_values
+from gflowdag.score.local_score import LocalScore, local_values
 
 if TYPE_CHECKING:
     from gflowdag.score.base import Score
@@ -42,6 +42,29 @@ def _from_host(
 
 
 @jax.tree_util.register_static
+class FamilyScores:
+    """Scores of single families: a node with a parent set.
+
+    Knowledge does not enter: all scores are finite. As an argument of compiled functions it is static: every
+    one has machine code of its own.
+    """
+
+    def __init__(self, likelihood: LocalScore, prior_log_weights: NDArray[np.float64]) -> None:
+        self._likelihood, self._prior = likelihood, prior_log_weights
+        self._known = KnownValues(likelihood.num_variables, 1, self._compute)
+
+    def __call__(self, node: Array, parents: Array) -> Array:
+        """Local score plus log prior of nodes int [...] with parents bool [..., d], float64 [...]."""
+        return _from_host(self._on_host, node.shape, node, parents)
+
+    def _on_host(self, node: NDArray[np.int32], parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return self._known(node.reshape(-1), parents.reshape(-1, parents.shape[-1])).reshape(node.shape)
+
+    def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return (local_values(self._likelihood, node, parents) + self._prior[parents.sum(axis=1)])[:, None]
+
+
+@jax.tree_util.register_static
 class NeighbourScores:
     """Scores of a node with each of the parent sets that differ from a given one in one parent.
 
@@ -53,6 +76,10 @@ class NeighbourScores:
         d = score.num_variables
         self._likelihood, self._prior = score.likelihood, score.prior_log_weights
         self._known = KnownValues(d, d, self._compute)
+
+    def families(self) -> FamilyScores:
+        """The same scores one by one, for those who need few of each node's neighbours."""
+        return FamilyScores(self._likelihood, self._prior)
 
     def __call__(self, node: Array, parents: Array) -> Array:
         """Local score plus log prior after each toggle.
