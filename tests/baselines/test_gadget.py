@@ -78,10 +78,27 @@ def test_every_split_and_merge_is_proposed_alike_and_undone_with_the_stated_prob
 def test_the_sampler_weighs_graphs_as_we_score_them(five_variables):
     pytest.importorskip("sumu")
     score = make_score(Dataset.from_frame(five_variables), prior="edge")
-    run = gadget.sample(score, gadget.Options(2, 2, 2, 50, 50, 1), seed=1)  # with outsiders
+    options = gadget.Options(2, 2, 2, 50, 50, 1)  # with outsiders
+    tables = gadget.tables(score, options)
+    run = gadget.sample(tables, options, seed=1)
     np.testing.assert_allclose(run.log_scores, score.log_score(run.graphs), atol=1e-9)  # rounding of sums
-    again = gadget.sample(score, gadget.Options(2, 2, 2, 50, 50, 1), seed=1)
+    again = gadget.sample(tables, options, seed=1)
     np.testing.assert_array_equal(run.graphs, again.graphs)
+
+
+def test_all_runs_share_one_table_of_scores(five_variables, monkeypatch):
+    pytest.importorskip("sumu")
+    score, asked = make_score(Dataset.from_frame(five_variables)), []
+    counted = type(score).local
+    monkeypatch.setattr(
+        type(score), "local", lambda self, node, sets: asked.append(len(sets)) or counted(self, node, sets)
+    )
+    numbers = []
+    for num_runs in (1, 3):
+        asked.clear()
+        gadget.run(score, gadget.Options(2, 2, 1, 10, 10, 1), num_runs=num_runs, seed=0, n_jobs=1)
+        numbers.append(sum(asked))
+    assert 0 < numbers[0] == numbers[1]
 
 
 def test_a_posterior_too_peaked_for_the_sums_of_sumu_is_refused_with_advice(five_variables, monkeypatch):
@@ -91,9 +108,9 @@ def test_a_posterior_too_peaked_for_the_sums_of_sumu_is_refused_with_advice(five
         raise UnboundLocalError("contribs")
 
     monkeypatch.setattr(from_sumu.DAGR, "sample_pset", rounded_away)
-    score = make_score(Dataset.from_frame(five_variables))
+    score, options = make_score(Dataset.from_frame(five_variables)), gadget.Options(4, 3, 1, 0, 4, 1)
     with pytest.raises(GFlowDAGError, match=r"parent sets of a .*fewer num_candidates"):
-        gadget.sample(score, gadget.Options(4, 3, 1, 0, 4, 1), seed=0)
+        gadget.sample(gadget.tables(score, options), options, seed=0)
 
 
 def test_the_restriction_to_candidates_is_told(five_variables):
@@ -112,10 +129,10 @@ def test_chains_leave_partitions_that_the_knowledge_forbids(five_variables):
     pytest.importorskip("sumu")
     knowledge = Knowledge(forbidden=[("a", "b")])
     score = make_score(Dataset.from_frame(five_variables[["a", "b", "c", "d"]], knowledge=knowledge))
-    for seed in range(
-        20
-    ):  # one start in nine is such a partition; three of these chains used to stay at theirs
-        run = gadget.sample(score, gadget.Options(3, 3, 1, 100, 20, 1), seed)
+    options = gadget.Options(3, 3, 1, 100, 20, 1)
+    tables = gadget.tables(score, options)
+    for seed in range(20):  # one start in nine is forbidden; three of these chains used to stay there
+        run = gadget.sample(tables, options, seed)
         assert np.isfinite(score.log_score(run.graphs)).all()
 
 

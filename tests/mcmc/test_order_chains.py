@@ -18,6 +18,7 @@ from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.labels import canonical_orders
 from gflowdag.orders.problem import OrderProblem
 from gflowdag.orders.weights import order_weights
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.precision import double_precision
 
 DAGS = all_dags(4)
@@ -135,3 +136,22 @@ def test_a_graph_has_its_canonical_order_under_every_labelling():
             ]
             assert node == min(ready, key=lambda j: label[j])
             placed.append(int(node))
+
+
+@double_precision
+def test_the_clock_is_looked_at_after_every_sweep(monkeypatch):
+    rng = np.random.default_rng(2)
+    problem, sweeps = problem_of(dense(rng), rng), []
+    swept = order_chains.Replicas.sweep
+    monkeypatch.setattr(order_chains.Replicas, "sweep", lambda *given: sweeps.append(1) or swept(*given))
+    chains = order_chains.sample(
+        problem,
+        jax.random.key(0),
+        num_chains=2,
+        num_records=10,
+        thinning=20 * order_chains.SWEEP.steps,
+        burn_in=0,
+        deadline=Deadline.after(0.0),
+    )
+    assert len(sweeps) == 1
+    assert chains.orders.shape == (2, 1, 4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +20,7 @@ from gflowdag.graph.closure import is_acyclic
 from gflowdag.graph.enumeration import all_dags
 from gflowdag.mcmc import moves, structure
 from gflowdag.mcmc.changes import DeltaChanges, OnDemandChanges, TableChanges
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.precision import double_precision
 from gflowdag.score import make_score
 from gflowdag.score.deltas import TableDeltas, schur_deltas
@@ -172,6 +175,50 @@ def test_schur_complements_and_scores_on_demand_price_moves_like_the_table():
     last = runs[1].graphs()[-1]
     np.testing.assert_allclose(runs[1].log_scores[-1], score.log_score(last), atol=1e-8)
     assert last.sum(1).max() == 3  # max_parents binds, and holds
+
+
+class Looks:
+    """A deadline that has passed after so many looks at it."""
+
+    is_set = True
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @property
+    def has_passed(self) -> bool:
+        self.number -= 1
+        return self.number <= 0
+
+
+@double_precision
+def test_the_clock_is_looked_at_between_steps_where_scores_are_computed_on_demand():
+    frame = pd.DataFrame(np.random.default_rng(3).normal(size=(50, 5)), columns=list("abcde"))
+    score = make_score(Dataset.from_frame(frame))
+    limits = moves.limits_from_constraints(score.constraints.required, score.constraints.forbidden, None)
+    changes = OnDemandChanges(NeighbourScores(score).families())
+    start = np.zeros((8, 5, 5), bool)
+
+    def run(deadline: Any) -> structure.Chains:
+        state = structure.init(start, score.log_score(start), changes, limits)
+        return structure.run(
+            jax.random.key(1),
+            state,
+            changes,
+            limits,
+            burn_in=0,
+            num_steps=300,
+            thinning=100,
+            deadline=deadline,
+        )
+
+    stopped = run(Looks(3))
+    assert stopped.share_done == 3 / 300
+    assert stopped.proposed.sum() == 3 * 8
+    np.testing.assert_allclose(stopped.log_scores[-1], score.log_score(stopped.graphs()[-1]), atol=1e-9)
+    to_the_end, never = run(Looks(10**6)), run(Deadline())
+    np.testing.assert_array_equal(to_the_end.graphs(), never.graphs())  # step by step or all at once
+    assert to_the_end.share_done == never.share_done == 1
 
 
 def test_masks_of_more_than_one_word_count_like_matrices():

@@ -10,6 +10,7 @@ from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import ScoreError
 from gflowdag.graph import all_dags
 from gflowdag.orders.candidates import candidate_table, dense_candidates
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.score import make_score
 from gflowdag_lab.measurements.order_rows import outsider_odds
 
@@ -113,3 +114,23 @@ def test_outsiders_that_would_close_a_cycle_count_nothing_however_much_they_gain
     gain = score.local(0, np.eye(4, dtype=bool)[[1]]) - score.local(0, np.zeros((1, 4), bool))
     assert gain > 1000
     assert np.isfinite(outsider_odds(score, table.candidates, graph)).all()
+
+
+class Left(Deadline):
+    """A deadline with the same time left whenever it is asked."""
+
+    @property
+    def seconds_left(self) -> float:
+        return self.moment
+
+
+def test_where_time_is_short_nodes_have_fewer_candidates_the_likeliest_ones():
+    score = make_score(discrete(d=13, n=60))
+    whole = candidate_table(score, 12)
+    assert candidate_table(score, 12, deadline=Left(1e9)).scores.shape == whole.scores.shape
+    short = candidate_table(score, 12, deadline=Left(0.0))
+    assert short.scores.shape == (13, 1 << 10)
+    np.testing.assert_array_equal(short.candidates, candidate_table(score, 10).candidates)
+    np.testing.assert_allclose(
+        short.scores[4], score.local(4, parent_sets(short.candidates[4], 13)), atol=1e-9
+    )

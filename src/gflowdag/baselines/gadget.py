@@ -20,6 +20,7 @@ from gflowdag.errors import GFlowDAGError, MissingExtraError
 from gflowdag.runtime.convergence import FEWEST_DRAWS
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
+from gflowdag.runtime.threads import map_threads
 from gflowdag.score import Score
 
 # sumu stops the process at −inf. A forbidden set this improbable is never drawn, and leaves room in float64.
@@ -57,6 +58,16 @@ def import_sumu(module: str) -> ModuleType:
         ) from error
 
 
+class Tables(NamedTuple):
+    """The local scores of all parent sets that the runs weigh."""
+
+    names: tuple[str, ...]
+    candidates: dict[int, tuple[int, ...]]  # of each node
+    scores: np.ndarray  # float64 [d, 2^K]
+    others: Any  # sumu's object of the sets with a node outside of the candidates; None where there is none
+    num_outsiders: int
+
+
 class LocalScores:
     """Our score under the names by which sumu asks for it."""
 
@@ -65,14 +76,22 @@ class LocalScores:
     def __init__(self, score: Score) -> None:
         self.score = score
         self.n = score.num_variables
-        self._cache: dict[tuple[int, bytes], float] = {}
+        self._cache: dict[tuple[int, ...], float] = {}
 
     def _local(self, node: int, parents: np.ndarray) -> float:
-        mask = np.zeros((1, self.n), bool)
-        mask[0, np.asarray(parents, int)] = True
-        key = (node, mask.tobytes())
+        members = np.asarray(parents, int)
+        key = (node, *sorted(members))
         if key not in self._cache:
-            self._cache[key] = float(self._weights(node, mask)[0])
+            # sumu asks for one set with each further parent in turn, the further one last.
+            mask = np.zeros((self.n, self.n), bool)
+            mask[:, members[:-1]] = True
+            further = [other for other in range(self.n) if other != node and not mask[0, other]]
+            mask[further, further] = True
+            values = self._weights(node, mask[further]).tolist()
+            self._cache |= {
+                (node, *sorted([*members[:-1], other])): value
+                for other, value in zip(further, values, strict=True)
+            }
         return self._cache[key]
 
     def clear_cache(self) -> None:
@@ -83,18 +102,23 @@ class LocalScores:
         num_candidates = candidates.shape[1]
         subsets = (np.arange(2**num_candidates)[:, None] >> np.arange(num_candidates) & 1).astype(bool)
         scores = np.empty((self.n, len(subsets)))
-        for node in range(self.n):
+
+        def fill(node: int) -> None:
             parents = np.zeros((len(subsets), self.n), bool)
             parents[:, candidates[node]] = subsets
             scores[node] = self._weights(node, parents)
+
+        map_threads(fill, range(self.n))
         return scores
 
     def complementary_scores_dict(
         self, candidates: dict[int, tuple[int, ...]], max_size: int
     ) -> dict[int, dict[tuple[int, ...], float]]:
         """The small parent sets that hold a node outside of the candidates."""
-        found = {}
-        for node, inside in candidates.items():
+        found: dict[int, dict[tuple[int, ...], float]] = {}
+
+        def fill(node: int) -> None:
+            inside = candidates[node]
             others = [other for other in range(self.n) if other != node]
             sets = [
                 parents
@@ -106,7 +130,9 @@ class LocalScores:
             for row, parents in enumerate(sets):
                 mask[row, list(parents)] = True
             found[node] = dict(zip(sets, self._weights(node, mask).tolist(), strict=True))
-        return found
+
+        map_threads(fill, range(self.n))
+        return {node: found[node] for node in candidates}
 
     def _weights(self, node: int, parents: np.ndarray) -> np.ndarray:
         return np.maximum(self.score.local(node, parents), IMPOSSIBLE)
@@ -145,11 +171,30 @@ def _num_splits_and_merges(parts: Sequence[set[int]]) -> int:
     return len(parts) - 1 + sum(2 ** len(part) - 2 for part in parts)
 
 
-def sample(score: Score, options: Options, seed: int, seconds: float | None = None) -> Run:
-    """One run: candidate parents, partition chains, then one DAG for each recorded partition.
+def tables(score: Score, options: Options) -> Tables:
+    """Candidate parents and the scores of the parent sets, once for all runs."""
+    gadget = import_sumu("gadget")
+    local, d = LocalScores(score), score.num_variables
+    size, outsiders = min(options.num_candidates, d - 1), min(options.max_outsiders, d - 1)
+    candidates = import_sumu("candidates").candidate_parent_algorithm["greedy-lite"](size, n=d, scores=local)
+    return Tables(
+        score.names,
+        candidates,
+        local.all_candidate_restricted_scores(_array_of(candidates)),
+        gadget.CandidateComplementScore(candidates, local, outsiders) if size < d - 1 else None,
+        outsiders,
+    )
+
+
+def _array_of(candidates: dict[int, tuple[int, ...]]) -> np.ndarray:
+    return np.array([candidates[node] for node in range(len(candidates))], dtype=np.int32)
+
+
+def sample(tables: Tables, options: Options, seed: int, seconds: float | None = None) -> Run:
+    """One run: partition chains, then one DAG for each recorded partition.
 
     Args:
-        score: the score to sample from.
+        tables: of the score to sample from.
         options: how to walk.
         seed: of NumPy's global generator, which sumu draws from; it is left as it was found.
         seconds: that it may take.
@@ -157,24 +202,21 @@ def sample(score: Score, options: Options, seed: int, seconds: float | None = No
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:
-        return _sample(score, options, Deadline.after(seconds))
+        return _sample(tables, options, Deadline.after(seconds))
     finally:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _sample(score: Score, options: Options, deadline: Deadline) -> Run:
+def _sample(tables: Tables, options: Options, deadline: Deadline) -> Run:
     gadget, mcmc = import_sumu("gadget"), import_sumu("mcmc")
-    local, d = LocalScores(score), score.num_variables
-    size = min(options.num_candidates, d - 1)
-    candidates = import_sumu("candidates").candidate_parent_algorithm["greedy-lite"](size, n=d, scores=local)
-    candidate_array = np.array([candidates[node] for node in range(d)], dtype=np.int32)
-    table = local.all_candidate_restricted_scores(candidate_array)
-    outsiders = min(options.max_outsiders, d - 1)
+    names, candidates, table, others, outsiders = tables
+    d, candidate_array = len(names), _array_of(candidates)
+    size = candidate_array.shape[1]
     target = gadget.Score(
         C=candidates,
         score_array=table,
         c_r_score=gadget.CandidateRestrictedScore(table, candidate_array, size),
-        c_c_score=gadget.CandidateComplementScore(candidates, local, outsiders) if size < d - 1 else None,
+        c_c_score=others,
     )
     target.sum = _of_possible_sets(target.sum)
     temperatures = np.linspace(0, 1, options.num_temperatures) if options.num_temperatures > 1 else [1.0]
@@ -212,7 +254,7 @@ def _sample(score: Score, options: Options, deadline: Deadline) -> Run:
                 family, log_score = draw.sample_pset(node, partition, score=True)
             except UnboundLocalError as error:  # sumu's way to say that all sets of candidates weigh nothing
                 raise GFlowDAGError(
-                    f"sumu's sums over the parent sets of {score.names[node]} ({size} candidates) round to "
+                    f"sumu's sums over the parent sets of {names[node]} ({size} candidates) round to "
                     "nothing, because a few sets outweigh all others by far: use fewer num_candidates "
                     "(8, say), or OrderMCMC, which sums without subtraction"
                 ) from error
@@ -252,12 +294,13 @@ def run(
         num_runs: number of runs.
         seed: the same seed gives the same samples, whatever the number of processes.
         n_jobs: number of processes as joblib counts them; None is one for each core.
-        deadline: ends all runs early. Where the processes are fewer than the runs, each gets its share.
+        deadline: ends all runs early. Where the processes are fewer than the runs, each gets its share. The
+            tables of scores are finished.
         progress: told about the runs done.
     """
     import joblib
 
-    import_sumu("gadget")  # say here, not in the workers, that it is missing
+    prepared = tables(score, options)
     seeds = np.random.SeedSequence(seed).generate_state(num_runs)
     workers = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     rounds = -(-num_runs // workers)  # of runs, one after another
@@ -265,7 +308,9 @@ def run(
     runs = []
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = joblib.Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")
-        for done in parallel(joblib.delayed(sample)(score, options, int(child), seconds) for child in seeds):
+        for done in parallel(
+            joblib.delayed(sample)(prepared, options, int(child), seconds) for child in seeds
+        ):
             runs.append(done)
             progress(len(runs), num_runs)
     return runs

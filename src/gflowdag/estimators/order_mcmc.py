@@ -22,6 +22,7 @@ from gflowdag.runtime.convergence import MOVING
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
+_SHARE_OF_SCORES = 0.4  # of a budget, for the scores of parent sets
 TEMPERATURES = 10  # replicas of each chain beyond dense tables
 
 
@@ -41,7 +42,8 @@ class OrderMCMC(StructureLearner):
         num_temperatures: replicas of each chain; by default 1 up to 20 variables, else 10.
         hottest: inverse temperature of the hottest replica, between 0 and 1.
         num_records: orders kept from each chain.
-        num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
+        num_candidates: possible parents of each node; by default all up to 20 variables, else 14, or fewer
+            where a budget is short and scores take long.
 
     The other parameters are those of `StructureLearner`.
     """
@@ -66,7 +68,12 @@ class OrderMCMC(StructureLearner):
     num_candidates: int | None = whole(None)
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
-        problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
+        problem = order_problem(
+            score,
+            num_candidates=self.num_candidates,
+            seed=seed,
+            deadline=self._deadline.share(_SHARE_OF_SCORES),
+        )
         ladder = order_chains.geometric_ladder(
             self.num_temperatures or (1 if problem.is_dense else TEMPERATURES), self.hottest
         )

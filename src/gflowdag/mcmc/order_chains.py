@@ -91,7 +91,7 @@ def sample(
         thinning: steps in the order from one record to the next.
         burn_in: records that are thrown away before the first one that is kept.
         ladder: inverse temperatures of the replicas of each chain, from 1 down.
-        deadline: ends the run early, after a record. Where it comes during the burn-in, the last states are
+        deadline: ends the run early, after a sweep. Where it comes during the burn-in, the last states are
             kept nevertheless, and `is_burnt_in` says so.
         progress: told about the records done.
     """
@@ -106,6 +106,8 @@ def sample(
         for sweep in range(num_sweeps):
             sweep_key = jax.random.fold_in(key, record * num_sweeps + sweep)
             replicas.sweep(sweep_key, Sweep(-(-thinning // num_sweeps), kind.reversals))
+            if deadline.has_passed:
+                break
         kept.append(canonical_orders(replicas.graphs[0], problem.labels).astype(np.int16))
         progress(record + 1, total)
         if deadline.has_passed:

@@ -7,6 +7,8 @@ dead end. A dense table is the special case in which every other node is a candi
 
 from __future__ import annotations
 
+import math
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
 from gflowdag.graph.bits import popcount
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score.base import Score
@@ -21,6 +24,7 @@ from gflowdag.search.hill_climbing import iterated_climb
 
 _BEAM = 32  # parent sets that stand for the posterior of a node while its candidates are chosen
 _PROBE = 256  # parent sets that stand for it when the lost mass is estimated
+_TIMED = 10  # candidates whose subsets are scored to see how long more would take
 
 
 class CandidateTable(NamedTuple):
@@ -50,7 +54,12 @@ def dense_candidates(table: NDArray[np.float64]) -> CandidateTable:
 
 
 def candidate_table(
-    score: Score, num_candidates: int, progress: Progress = silent, *, seed: int = 0
+    score: Score,
+    num_candidates: int,
+    progress: Progress = silent,
+    *,
+    seed: int = 0,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
 ) -> CandidateTable:
     """Choose candidate parents greedily and score their subsets.
 
@@ -63,6 +72,8 @@ def candidate_table(
             node.
         progress: told about the nodes done.
         seed: of the search for a good DAG.
+        deadline: by when the table should be there. Where scores take long it has fewer candidates then, but
+            not fewer than ten.
 
     Returns:
         The table, with the share of each node's posterior (without acyclicity) that the restriction leaves
@@ -76,15 +87,21 @@ def candidate_table(
         raise ScoreError(
             f"num_candidates = {num_candidates} is less than the {most_required} required parents."
         )
-    candidates = np.empty((d, size), np.int32)
+    ranked = np.empty((d, size), np.int64)
+    good = iterated_climb(score, np.random.default_rng(seed))
+
+    def choose(node: int) -> None:
+        ranked[node] = _choose(score, node, size, good)
+
+    map_threads(choose, range(d))
+    size = _affordable(score, ranked, max(most_required, 1), deadline)
+    candidates = np.sort(ranked[:, :size], axis=1).astype(np.int32)
     scores = np.empty((d, 1 << size))
     singles = np.full((d, d), -np.inf)
     lost = np.zeros(d)
 
-    good = iterated_climb(score, np.random.default_rng(seed))
-
     def fill(node: int) -> None:
-        candidates[node] = chosen = _choose(score, node, size, good)
+        chosen = candidates[node].astype(np.int64)
         scores[node] = score.likelihood.local_subsets(node, chosen)
         scores[node] += score.prior_log_weights[popcount(np.arange(1 << size))]
         score.forbid(node, chosen, scores[node])
@@ -107,7 +124,7 @@ def table_log_scores(table: CandidateTable, graphs: NDArray[np.bool_]) -> NDArra
 
 
 def _choose(score: Score, node: int, size: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Parents in a good DAG, then each time the node that takes most mass beside the best sets so far.
+    """Parents in a good DAG, then one by one the nodes that take most mass beside the best sets, [size].
 
     Pairs of new parents count too, so that two causes which only help together are found.
     """
@@ -135,7 +152,22 @@ def _choose(score: Score, node: int, size: int, good: NDArray[np.bool_]) -> NDAr
         beam, values, extended = beam[keep], values[keep], extended[keep]
         fresh = np.isnan(extended).all(axis=1)
         extended[fresh] = score.extended_local(node, beam[fresh])
-    return np.sort(chosen)
+    return chosen
+
+
+def _affordable(score: Score, ranked: NDArray[np.int64], fewest: int, deadline: Deadline) -> int:
+    """Of how many of each node's `ranked` candidates [d, K] all subsets can be scored until the deadline."""
+    d, most = ranked.shape
+    if not deadline.is_set or most <= max(_TIMED, fewest):
+        return most
+    started = time.monotonic()
+    map_threads(lambda node: _time_subsets(score, node, ranked[node, :_TIMED]), range(d))
+    doublings = math.log2(max(deadline.seconds_left, 1e-9) / (time.monotonic() - started))
+    return int(np.clip(_TIMED + math.floor(doublings), max(_TIMED, fewest), most))
+
+
+def _time_subsets(score: Score, node: int, candidates: NDArray[np.int64]) -> None:
+    score.likelihood.local_subsets(node, candidates)
 
 
 def _lost_mass(score: Score, node: int, chosen, scores, outsiders) -> float:

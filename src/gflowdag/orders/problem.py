@@ -13,6 +13,7 @@ from gflowdag.orders.candidates import CandidateTable, candidate_table, dense_ca
 from gflowdag.orders.edges import edge_probabilities
 from gflowdag.orders.labels import labels_along, likely_order
 from gflowdag.orders.weights import OrderWeights, order_weights
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.base import Score
 
@@ -34,7 +35,12 @@ class OrderProblem(NamedTuple):
 
 
 def order_problem(
-    score: Score, *, num_candidates: int | None = None, seed: int = 0, progress: Progress = silent
+    score: Score,
+    *,
+    num_candidates: int | None = None,
+    seed: int = 0,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+    progress: Progress = silent,
 ) -> OrderProblem:
     """Prepare a score for methods on orders; in double precision.
 
@@ -42,15 +48,19 @@ def order_problem(
         score: any score.
         num_candidates: possible parents of each node; by default all while that fits (d ≤ 20), else 14.
         seed: for the search of the labels.
+        deadline: by when the scores should be there: nodes may have fewer candidates then, where nobody has
+            said how many.
         progress: told about the sums done.
     """
     d = score.num_variables
-    if num_candidates is None:
+    if num_candidates is not None:
+        deadline = Deadline()
+    else:
         num_candidates = d - 1 if score.has_small_table else DEFAULT_CANDIDATES
     if num_candidates >= d - 1:
         table = dense_candidates(score.dense_table())
     else:
-        table = candidate_table(score, num_candidates)
+        table = candidate_table(score, num_candidates, deadline=deadline)
     weights = jax.tree.map(jnp.asarray, order_weights(table, progress))
     order = likely_order(table, np.random.default_rng(seed))
     return OrderProblem(table, weights, labels_along(order))
