@@ -33,7 +33,9 @@ judged on 30000:
 - `1/4 within discrete`: edges between two discrete columns, as in tables of those alone;
 - the same with a factor of 1/2 for edges from a discrete column to a continuous one;
 - the same with `alpha_mu=0.25`: means of cells and slopes of wider prior, which is stricter;
-- `alpha_mu 0.25` alone.
+- `alpha_mu 0.25` alone;
+- `ess 4` or `ess 1`, one equivalent sample size in place of an average, and the same with `alpha_mu=0.5`:
+  no factor, and parameters of the score that exist.
 
 Points 3 and 4 have no seed beyond that of the permutations.
 """
@@ -58,6 +60,9 @@ Matrix = NDArray[np.float64]
 NOISE_ROWS, SIGNAL_ROWS = (200, 1000), (300, 1000, 3000)
 
 
+_USUAL, _WIDE = GeneralizedLinear(), GeneralizedLinear(alpha_mu=0.25)
+
+
 @dataclass(frozen=True)
 class Candidate:
     """Factors of edges by the kinds of their ends, and priors of the parameters."""
@@ -66,7 +71,7 @@ class Candidate:
     discrete: float = 1.0  # between two discrete ones
     into_discrete: float = 1.0  # from a continuous to a discrete one
     into_continuous: float = 1.0
-    score: GeneralizedLinear = GeneralizedLinear()
+    score: GeneralizedLinear = _USUAL
 
     def factor(self, is_discrete: NDArray[np.bool_]) -> Matrix:
         """Of each edge, [d, d], rows are sources."""
@@ -76,7 +81,6 @@ class Candidate:
         return np.where(target, of_discrete, of_continuous)
 
 
-_WIDE = GeneralizedLinear(alpha_mu=0.25)
 ROUNDS = {
     1: {
         "now": Candidate(),
@@ -92,6 +96,10 @@ ROUNDS = {
         "1/4 within discrete, 1/2 into continuous": Candidate(discrete=0.25, into_continuous=0.5),
         "1/4 within discrete, alpha_mu 0.25": Candidate(discrete=0.25, score=_WIDE),
         "alpha_mu 0.25": Candidate(score=_WIDE),
+        "ess 4": Candidate(score=GeneralizedLinear(ess=4.0)),
+        "ess 1": Candidate(score=GeneralizedLinear(ess=1.0)),
+        "ess 4, alpha_mu 0.5": Candidate(score=GeneralizedLinear(ess=4.0, alpha_mu=0.5)),
+        "ess 1, alpha_mu 0.5": Candidate(score=GeneralizedLinear(ess=1.0, alpha_mu=0.5)),
     },
 }
 
