@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 import gflowdag as gd
 from gflowdag.cli.app import app
+from gflowdag.display.digest import digest
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior.posterior import Posterior
 
@@ -40,6 +41,20 @@ def test_a_statement_is_answered_as_in_python(posterior: Posterior, run: Path) -
     told = gflowdag("query", run, "X1 - X2").stdout.splitlines()
     assert told[0] == f"X1 - X2: {posterior.probability('X1 - X2').probability:.4f}, exactly"
     assert told[1].startswith("Exact: ")
+
+
+def test_a_number_of_a_doubtful_model_says_so_in_its_own_line(tmp_path: Path) -> None:
+    frame = gd.simulate.linear_gaussian(3, 200, random_state=1).frame
+    frame.iloc[7, 0] = 60 * frame.iloc[:, 0].std()  # an outlier
+    posterior = gd.fit(frame, method="exact", num_samples=50, random_state=0)
+    run = tmp_path / "posterior.npz"
+    posterior.save(run)
+    told = gflowdag("query", run, "X1 -> X2").stdout.splitlines()
+    assert told[0].endswith(", if the model is right")
+    assert [line.split(":")[0] for line in told[1:]] == ["Exact", "Doubtful"]
+    (row,) = json.loads(gflowdag("query", run, "X1 -> X2", "--json").stdout)
+    assert row["model_doubtful"]
+    assert "the table speaks against it" in digest(posterior, rest="the report", language="python").closing
 
 
 @pytest.mark.parametrize(

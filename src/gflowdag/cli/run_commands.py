@@ -34,9 +34,11 @@ def query(
     of it names with blanks or signs in them: 'A -> "my B" and not A ~> C'.
     """
     from gflowdag.cli.export import answer, answer_statement
+    from gflowdag.display.trust import is_doubtful, trust_in_lines
     from gflowdag.runtime.messages import one_line
 
     posterior = _load(run)
+    doubtful = is_doubtful(posterior)
     if source is None:
         rows = [answer_statement(posterior, question)]
     elif question in Question.__members__:
@@ -47,17 +49,18 @@ def query(
             f"{shown(Question)} and one or two variables"
         )
     if json:
-        print_json(rows)
+        print_json([row | {"model_doubtful": doubtful} for row in rows])
         return
     for row in rows:
         told = posterior.diagnosis.has_errors and row["error"] >= 0.00005  # not ± 0.0000
         spread = f" ± {row['error']:.4f}" if told else ", exactly" if row.get("exact") else ""
-        print(f"{one_line(row['statement'])}: {row['probability']:.4f}{spread}")
+        condition = ", if the model is right" if doubtful else ""
+        print(f"{one_line(row['statement'])}: {row['probability']:.4f}{spread}{condition}")
         if row.get("assumed"):
             edges = ", ".join(f"{a} → {b}" for a, b in row["assumed"])
             print(f"Assumed by the score, not learnt from the data: {one_line(edges)}")
-    found = posterior.diagnosis
-    print(f"{found.verdict.capitalize()}: {one_line(found.explanation)}")
+    for line in trust_in_lines(posterior):
+        print(one_line(line))
 
 
 def diff(
@@ -146,6 +149,7 @@ def next_(
     With --measure also what it would tell to measure the missing cells of a column.
     """
     from gflowdag.cli import answers, experiments
+    from gflowdag.display.trust import trust_in_lines
     from gflowdag.runtime.messages import one_line
 
     posterior = answers.prepared(_load(run), table, None)
@@ -161,7 +165,8 @@ def next_(
         print_json(found.to_dict())
         return
     experiments.print_experiments(found, make_console())
-    print(f"{found.verdict.capitalize()}: {one_line(posterior.diagnosis.explanation)}")
+    for line in trust_in_lines(posterior):
+        print(one_line(line))
 
 
 def _names(text: str) -> list[str]:

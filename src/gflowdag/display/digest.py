@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from gflowdag.display.truncate import truncated_names
-from gflowdag.display.trust import TrustLine, finding_sentences, trust_lines
+from gflowdag.display.trust import TrustLine, finding_sentences, is_doubtful, trust_lines
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.estimates import ROUNDING
 from gflowdag.posterior.posterior import Posterior
@@ -119,6 +119,8 @@ def _closing(posterior: Posterior, num_shown: int, rest: str) -> str:
         sentence = f"{p.sum():.1f} edges on average in the samples; {likely} in more than half of them."
     if hidden:
         sentence += f" {hidden} less probable {'pair is' if hidden == 1 else 'pairs are'} in {rest}."
+    if is_doubtful(posterior):
+        sentence += " All of this holds only if the model is right, and the table speaks against it."
     return sentence
 
 

@@ -45,6 +45,19 @@ def trust_lines(posterior: Posterior) -> tuple[TrustLine, TrustLine, TrustLine]:
     return computed, _modelled(found.model_fit), TrustLine("Causal", "Assumed", "unsure", _CAUSAL)
 
 
+def is_doubtful(posterior: Posterior) -> bool:
+    """Whether the table speaks against the model: then no probability holds by itself, however sure."""
+    fit = posterior.diagnosis.model_fit
+    return fit is not None and bool(fit.findings)
+
+
+def trust_in_lines(posterior: Posterior) -> list[str]:
+    """What has to stand beside a single number: how it was computed, and what speaks against the model."""
+    computed, modelled, _ = trust_lines(posterior)
+    lines = [computed, modelled] if is_doubtful(posterior) else [computed]
+    return [f"{line.state}: {line.explanation}" for line in lines]
+
+
 def finding_sentences(posterior: Posterior, language: Language) -> tuple[str, ...]:
     """What speaks against the model, a sentence each, and what was not checked."""
     fit = posterior.diagnosis.model_fit
