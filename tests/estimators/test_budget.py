@@ -57,6 +57,12 @@ def test_a_budget_ends_every_method_that_takes_time(method: str, frame) -> None:
         assert "The budget of a second ended it after" in post.diagnosis.explanation
 
 
+def test_a_bootstrap_that_is_ended_counts_every_graph_that_was_found(frame, recwarn) -> None:
+    post = fitted("bootstrap-ges", frame, budget=BUDGET, num_bootstraps=10**5, n_jobs=2)
+    assert post.diagnosis.share_done < 1
+    assert not [str(each.message) for each in recwarn if "not used" in str(each.message)]
+
+
 def test_every_method_takes_a_budget() -> None:
     assert set(ENDLESS) == set(REGISTRY) - {"auto", "exact"}
     for name in REGISTRY:

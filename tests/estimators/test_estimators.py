@@ -13,6 +13,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -64,6 +65,12 @@ def outcome(estimator, frame, **options) -> gd.Posterior | str:
         pytest.skip(str(error))
     except GFlowDAGError as error:
         return str(error)
+
+
+def test_chains_that_no_machine_has_memory_for_are_refused() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 1500)))
+    with pytest.raises(TooLargeError, match=r"4 chains of 1,500 variables take .* GiB, and this machine has"):
+        gd.MC3(num_chains=4).fit(frame)
 
 
 @pytest.mark.parametrize("method", REGISTRY)

@@ -149,18 +149,19 @@ def test_a_run_stopped_at_random_moments_ends_with_the_same_bytes(
     expected = (tmp_path / "undisturbed" / "posterior.npz").read_bytes()
     while hits < stops:
         strike = _strike(number, rng.uniform(0, 0.6) * seconds, folder)
+        started = time.monotonic()
         answer = forker.ask(*command, "--resume", "--out", folder, first=strike)
-        if answer.returncode == 0:  # it was over before, and the next run begins
+        if answer.returncode != 0:
+            hits += 1
+            assert answer.returncode == 128 + number, answer.stderr
+            assert answer.stderr.count("\n") == 1, answer.stderr
+        else:  # it was over before: on a busy machine the next ones may be faster than the first
+            seconds = min(seconds, time.monotonic() - started)
+        if (folder / "posterior.npz").exists():  # if it was stopped, then as it wrote its report
             assert (folder / "posterior.npz").read_bytes() == expected
+            assert answer.returncode == 0 or f"the answer is in {folder}" in answer.stderr
             finished += 1
             folder = tmp_path / f"run{finished}"
-            continue
-        hits += 1
-        assert answer.returncode == 128 + number, answer.stderr
-        assert answer.stderr.count("\n") == 1, answer.stderr
-        if (folder / "posterior.npz").exists():  # it was writing its report, or drawing a second time
-            assert (folder / "posterior.npz").read_bytes() == expected
-            assert f"the answer is in {folder}" in answer.stderr
             continue
         assert runs.read_manifest(folder)["status"] == "stopped"
         advised = answer.stderr.endswith(f"the same command with --resume --out {folder} goes on\n")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,28 +57,40 @@ def run(
         num_bootstraps: number of resampled data sets.
         seed: the same seed gives the same data sets, whatever the number of processes.
         n_jobs: number of processes as joblib counts them; None is one for each core.
-        deadline: ends the run early, once there is a graph.
+        deadline: no search begins after it, but for the first one.
         progress: told about the data sets done.
     """
     import joblib
 
     seeds = np.random.SeedSequence(seed).spawn(num_bootstraps)
+
+    def tasks() -> Iterator[Any]:
+        """Of the data sets until the deadline; the first is searched in any case."""
+        yield joblib.delayed(_search_resampled)(search, values, seeds[0])
+        for child in takewhile(lambda _: not deadline.has_passed, seeds[1:]):
+            yield joblib.delayed(_search_resampled)(search, values, child, deadline)
+
     # Loky starts fresh interpreters: forked children of a process that ran numba or JAX can die or hang.
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = joblib.Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")
-        outcomes: Any = parallel(joblib.delayed(_search_resampled)(search, values, child) for child in seeds)
         graphs, failures = [], []
-        for done, outcome in enumerate(outcomes, start=1):
-            (failures if isinstance(outcome, str) else graphs).append(outcome)
-            progress(done, num_bootstraps, failures=len(failures))
-            if deadline.has_passed and graphs:
-                outcomes.close()
-                break
+        for outcome in parallel(tasks()):
+            if outcome is not None:
+                (failures if isinstance(outcome, str) else graphs).append(outcome)
+                progress(len(graphs) + len(failures), num_bootstraps, failures=len(failures))
     d = values.shape[1]
     return Resampled(np.array(graphs, dtype=bool).reshape(-1, d, d), tuple(failures))
 
 
-def _search_resampled(search: Search, values: np.ndarray, seed: np.random.SeedSequence) -> np.ndarray | str:
+def _search_resampled(
+    search: Search,
+    values: np.ndarray,
+    seed: np.random.SeedSequence,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+) -> np.ndarray | str | None:
+    """The graph, or why the search failed; None if it had waited for a process beyond the deadline."""
+    if deadline.has_passed:
+        return None
     rows = np.random.default_rng(seed).integers(len(values), size=len(values))
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")

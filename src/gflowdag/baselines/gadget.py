@@ -190,19 +190,24 @@ def _array_of(candidates: dict[int, tuple[int, ...]]) -> np.ndarray:
     return np.array([candidates[node] for node in range(len(candidates))], dtype=np.int32)
 
 
-def sample(tables: Tables, options: Options, seed: int, seconds: float | None = None) -> Run:
+def sample(
+    tables: Tables,
+    options: Options,
+    seed: int,
+    deadline: Deadline = Deadline(),  # noqa: B008 (immutable)
+) -> Run:
     """One run: partition chains, then one DAG for each recorded partition.
 
     Args:
         tables: of the score to sample from.
         options: how to walk.
         seed: of NumPy's global generator, which sumu draws from; it is left as it was found.
-        seconds: that it may take.
+        deadline: ends it early.
     """
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:
-        return _sample(tables, options, Deadline.after(seconds))
+        return _sample(tables, options, deadline)
     finally:
         np.random.set_state(before)  # noqa: NPY002
 
@@ -301,15 +306,15 @@ def run(
     import joblib
 
     prepared = tables(score, options)
-    seeds = np.random.SeedSequence(seed).generate_state(num_runs)
+    seeds = map(int, np.random.SeedSequence(seed).generate_state(num_runs))
     workers = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     rounds = -(-num_runs // workers)  # of runs, one after another
-    seconds = deadline.seconds_left / rounds if deadline.is_set else None
+    ends = [deadline.share((number // workers + 1) / rounds) for number in range(num_runs)]
     runs = []
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = joblib.Parallel(n_jobs=-1 if n_jobs is None else n_jobs, return_as="generator")
         for done in parallel(
-            joblib.delayed(sample)(prepared, options, int(child), seconds) for child in seeds
+            joblib.delayed(sample)(prepared, options, *each) for each in zip(seeds, ends, strict=True)
         ):
             runs.append(done)
             progress(len(runs), num_runs)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gflowdag.errors import GFlowDAGError
+from gflowdag.data import Dataset
+from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
@@ -15,11 +16,15 @@ from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import FEWEST_SCATTERED_CHAINS
+from gflowdag.runtime.memory import total_memory
+from gflowdag.runtime.messages import memory
+from gflowdag.runtime.place import option
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
 LEAST_BURN_IN = 0.2  # of num_steps
+_FEWEST_CHAINS = 4
 _CHAIN_BYTES = 2**30  # bytes for what the chains keep besides their graphs
 
 
@@ -59,6 +64,20 @@ class MC3(StructureLearner):
     burn_in: int = whole(20_000, least=0)
     num_steps: int = whole(50_000)
     thinning: int = whole(250)
+
+    def _check(self, data: Dataset) -> None:
+        super()._check(data)
+        d = data.num_variables
+        if d <= MAX_TABLE_VARIABLES or set(data.kinds) != {"continuous"} or not isinstance(self.score, str):
+            return  # their scores are in a table, or computed when a chain asks for them
+        num_chains = self.num_chains or _FEWEST_CHAINS
+        needed, there = num_chains * 8 * d**3, total_memory()  # the inverse of a matrix for each variable
+        if needed > there:
+            raise TooLargeError(
+                f"{num_chains} chains of {d:,} variables take {memory(needed)}, and this machine has "
+                f"{memory(there)}: use {option('method', 'parent-set-mcmc')}, or leave columns out "
+                f"({option('drop')})"
+            )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         import jax
@@ -132,4 +151,4 @@ class MC3(StructureLearner):
 
 
 def _affordable_chains(bytes_per_chain: int) -> int:
-    return int(np.clip(_CHAIN_BYTES // max(bytes_per_chain, 1), 4, 256))
+    return int(np.clip(_CHAIN_BYTES // max(bytes_per_chain, 1), _FEWEST_CHAINS, 256))
