@@ -15,7 +15,7 @@ from gflowdag.graph import all_dags
 from gflowdag.graph.bits import bools_of, graph_keys, words_of
 from gflowdag.graph.closure import is_acyclic, transitive_closure
 from gflowdag.mcmc.bit_graphs import BitGraph
-from gflowdag.mcmc.unrestricted import joint
+from gflowdag.mcmc.unrestricted import chains, joint
 from gflowdag.mcmc.unrestricted.candidate_sets import (
     draw_candidates,
     empty_sets,
@@ -33,11 +33,19 @@ KNOWLEDGE = Knowledge(required=[("X1", "X3")], forbidden=[("X2", "X1"), ("X4", "
 
 
 def pools_of(score, core_size, num_outsiders):
-    """A ranking that has nothing to do with the score: correctness must not depend on it."""
+    """Interest and doubt that have nothing to do with the score: correctness must not depend on them."""
     d = score.num_variables
-    ranking = np.array([np.roll(np.arange(d), -node - 1) for node in range(d)])
+    ranks = np.array([np.roll(np.arange(d), node + 1) for node in range(d)]).T
+    doubt = np.random.default_rng(3).random((d, d)) ** 3
     required, forbidden, _ = score.constraints
-    return make_pools(ranking, required, forbidden, core_size=core_size, num_outsiders=num_outsiders)
+    return make_pools(
+        0.3 / (1.0 + ranks),
+        required,
+        forbidden,
+        core_size=core_size,
+        num_outsiders=num_outsiders,
+        doubt=doubt,
+    )
 
 
 def problem(kind, d, *, prior="fair", knowledge=None, interventions=False):
@@ -110,6 +118,37 @@ def test_parent_sets_drawn_together_leave_the_posterior_as_it_is(kind, together,
     assert p_value(after, exact) > 1e-3
 
 
+SINGLES = Settings(moves_per_node=0)
+SINGLES_OF = [
+    ("bge", 4, 0, {"prior": "uniform", "knowledge": KNOWLEDGE, "interventions": True}),
+    ("bge", 5, 2, {}),
+    ("bdeu", 4, 0, {"prior": "uniform"}),
+    ("bdeu", 5, 1, {"knowledge": KNOWLEDGE, "interventions": True}),
+]
+
+
+@pytest.mark.parametrize(("kind", "d", "core_size", "options"), SINGLES_OF)
+def test_outsiders_drawn_anew_leave_the_posterior_as_it_is(kind, d, core_size, options):
+    score = problem(kind, d, **options)
+    before, after, exact = moved_from_the_posterior(score, pools_of(score, core_size, 1), settings=SINGLES)
+    assert is_acyclic(after).all()
+    assert (before != after).any(axis=(1, 2)).mean() > 0.1
+    assert p_value(after, exact) > 1e-3
+
+
+def test_an_outsider_that_does_not_leave_at_random_makes_the_answer_wrong(monkeypatch):
+    def first_leaves(parents, pools, random, bases):
+        bases[:] = parents
+        for node in range(len(parents)):
+            outside = parents[node] & pools.outsider_words[node]
+            bases[node] &= ~(outside & -outside)
+
+    monkeypatch.setattr(chains, "draw_bases", first_leaves)
+    score = problem("bge", 4, prior="uniform")
+    _, after, exact = moved_from_the_posterior(score, pools_of(score, 0, 1), settings=SINGLES)
+    assert p_value(after, exact) < 1e-12
+
+
 def test_any_score_can_be_sampled_through_its_local_scores():
     score = problem("bge", 4, prior="uniform", knowledge=KNOWLEDGE, interventions=True)
     pools = pools_of(score, 1, 1)
@@ -129,6 +168,9 @@ def test_without_the_correction_the_answer_is_wrong(monkeypatch):
             def fill(self, sets, scores):
                 tables.fill(sets, scores)
                 sets.correction[:] = 0.0
+
+            def extend(self, bases, scores):
+                tables.extend(bases, scores)
 
         return Wrong()
 
@@ -183,6 +225,13 @@ def test_tables_hold_the_local_scores(kind, interventions):
             parents = np.repeat(bools_of(sets.base[node], 9)[None], 1 << k, axis=0)
             parents[:, sets.candidates[node, :k]] |= np.arange(1 << k)[:, None] >> np.arange(k) & 1 == 1
             np.testing.assert_allclose(scores[node, : 1 << k], score.local(node, parents), atol=1e-8)
+        beside, by_node = np.full((9, 9), np.nan), bools_of(chain.parents, 9)
+        for _ in range(2):
+            tables.extend(chain.parents, beside)
+        for node in range(9):
+            expected = score.extended_local(node, by_node[[node]])[0]
+            expected[node] = score.local(node, by_node[[node]])[0]
+            np.testing.assert_allclose(beside[node], expected, atol=1e-8)
 
 
 @pytest.mark.parametrize("d", [70, 200])

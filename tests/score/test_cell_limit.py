@@ -208,8 +208,8 @@ def test_samplers_agree_with_the_exact_posterior_under_the_limit(method):
 def test_tables_of_unrestricted_chains_keep_to_the_limit():
     score = make_score(discrete(d=7, n=40, interventions=True), knowledge=REQUIRED)
     d, required, forbidden = 7, score.constraints.required, score.constraints.forbidden
-    ranking = np.tile(np.arange(d), (d, 1))
-    pools = make_pools(ranking, required, forbidden, core_size=3, num_outsiders=2)
+    interest = np.tile(1 / np.arange(1.0, d + 1), (d, 1)).T
+    pools = make_pools(interest, required, forbidden, core_size=3, num_outsiders=2)
     for node in range(d):
         beside = random_dags(d, 20)[:, :, node] | required[:, node]
         beside[:, pools.core[node]] = required[pools.core[node], node]

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from gflowdag.graph.bits import words_of
 from gflowdag.mcmc.bit_graphs import add, holds, pop, size
+from gflowdag.mcmc.unrestricted.focus import Focus, make_focus
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
 PINNING = 0.1  # each outsider more that is pinned without need is that much less likely
-_NEIGHBOURS = 6  # of each node
 _HEAD = 4.0  # the outsider of rank k has the weight 1 / (k + 4)
 
 
@@ -47,7 +47,7 @@ class Pools(NamedTuple):
     cumulative: NDArray[np.float64]  # [d, d], of the weights by rank
     power_sums: NDArray[np.float64]  # [d, r + 1], of the weights of all outsiders
     required: NDArray[np.uint64]  # [d, W], as bits
-    neighbours: NDArray[np.int32]  # [d, m], best ranked, whether they may be parents or not; or −1
+    focus: Focus  # where chains move more often
 
 
 class CandidateSets(NamedTuple):
@@ -61,23 +61,26 @@ class CandidateSets(NamedTuple):
 
 
 def make_pools(
-    ranking: NDArray[np.int64],
+    interest: NDArray[np.float64],
     required: NDArray[np.bool_],
     forbidden: NDArray[np.bool_],
     *,
     core_size: int | NDArray[np.int64],
     num_outsiders: int,
+    doubt: NDArray[np.float64] | None = None,
 ) -> Pools:
-    """Pools from a ranking of the parents of every node.
+    """Pools from what is known of the edges.
 
     Args:
-        ranking: [d (node), d], likely parents first.
+        interest: [d, d], rows are sources; the larger, the more often an edge is considered.
         required: bool [d, d], rows are sources; they are parents anyway and in no pool.
         forbidden: bool [d, d]; they are in no pool.
         core_size: `c`, or that of each node, [d].
         num_outsiders: `r`, at least 1.
+        doubt: [d, d], how uncertain an edge is; by default all are alike.
     """
     d = len(required)
+    ranking = np.argsort(-interest, axis=0, kind="stable").T
     open_to = ~(required | forbidden | np.eye(d, dtype=bool))
     wanted = np.broadcast_to(core_size, d)
     core, core_sizes = np.zeros((d, max(wanted.max(), 1)), np.int32), np.zeros(d, np.int64)
@@ -101,15 +104,8 @@ def make_pools(
         cumulative,
         power_sums,
         words_of(required.T),
-        np.stack([_neighbours(node, ranking[node]) for node in range(d)]),
+        make_focus(interest, np.zeros((d, d)) if doubt is None else doubt),
     )
-
-
-def _neighbours(node: int, ranked: NDArray[np.int64]) -> NDArray[np.int32]:
-    out = np.full(_NEIGHBOURS, -1, np.int32)
-    others = ranked[ranked != node][:_NEIGHBOURS]
-    out[: len(others)] = others
-    return out
 
 
 def empty_sets(pools: Pools) -> CandidateSets:

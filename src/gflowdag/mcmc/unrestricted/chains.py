@@ -20,6 +20,7 @@ from gflowdag.mcmc.unrestricted.moves import (
     redraw,
     reverse,
 )
+from gflowdag.mcmc.unrestricted.singles import draw_bases, redraw_singles
 from gflowdag.mcmc.unrestricted.tables import LocalTables
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
@@ -58,6 +59,8 @@ class Workspace(NamedTuple):
     weights: Weights
     scratch: Scratch
     joint: JointScratch
+    bases: NDArray[np.uint64]  # [d, W]
+    beside_base: NDArray[np.float64]  # [d, d], scores with one more parent
 
 
 def make_workspace(pools: Pools) -> Workspace:
@@ -66,7 +69,15 @@ def make_workspace(pools: Pools) -> Workspace:
     d, num_candidates = sets.candidates.shape
     shape = (d, 1 << num_candidates)
     weights = Weights(np.zeros(shape), np.zeros(shape))
-    return Workspace(sets, np.zeros(shape), weights, make_scratch(d), make_joint_scratch(d, shape[1]))
+    return Workspace(
+        sets,
+        np.zeros(shape),
+        weights,
+        make_scratch(pools.focus.pairs),
+        make_joint_scratch(d, shape[1]),
+        np.zeros_like(pools.required),
+        np.zeros((d, d)),
+    )
 
 
 def make_sums(d: int) -> Sums:
@@ -102,7 +113,13 @@ def sweep(
     tables.fill(work.sets, work.scores)
     weigh(work.scores, work.sets, pools.core_sizes, beta, work.weights)
     edges = np.empty((0, 0)) if sums is None else sums.edges
-    log_score, proposed, accepted = _move(chain, pools.neighbours, work, settings, edges)
+    is_cold = beta == 1.0
+    counted, certain = (pools.core_sizes, pools.required) if is_cold else (work.sets.sizes, work.sets.base)
+    log_score, proposed, accepted = _move(chain, pools.focus, work, settings, counted, certain, edges)
+    if is_cold:  # at other temperatures sets are seen once, and their scores would be computed for nothing
+        draw_bases(chain.parents, pools, chain.random, work.bases)
+        tables.extend(work.bases, work.beside_base)
+        log_score = redraw_singles(chain.parents, work.bases, work.beside_base, pools, chain.random, edges)
     if sums is not None:
         sums.log_score[...] += log_score
         sums.reversals[:] += proposed, accepted
@@ -124,7 +141,7 @@ def weigh(scores, sets, core_sizes, beta, weights):
 
 
 @njit(cache=True, nogil=True)
-def _move(chain, neighbours, work, settings, edges):
+def _move(chain, focus, work, settings, counted, certain, edges):
     """Move the graph, look at it where `edges` has room; its log score, reversals proposed and accepted."""
     parents = chain.parents
     d = parents.shape[0]
@@ -145,11 +162,11 @@ def _move(chain, neighbours, work, settings, edges):
             proposed += 1
             accepted += reverse(graph, sets, weights, scratch, random)
         elif kind < settings.reversal_share + settings.joint_share:
-            redraw_together(graph, sets, weights, neighbours, scratch, work.joint, random)
+            redraw_together(graph, sets, weights, focus, scratch, work.joint, random)
         else:
             redraw(graph, sets, weights, scratch, integer(random, d), random)
     if edges.size > 0:
-        edge_probabilities(graph, sets, weights, scratch, edges)
+        edge_probabilities(graph, sets, weights, scratch, counted, certain, edges)
     log_score = 0.0
     for node in range(d):
         log_score += work.scores[node, scratch.index[node]]

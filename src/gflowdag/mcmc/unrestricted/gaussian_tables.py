@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gflowdag.mcmc.bit_graphs import pop, size
+from gflowdag.mcmc.bit_graphs import holds, pop, size
 from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets
 from gflowdag.score import Score
 from gflowdag.score.bge import all_log_minors
@@ -47,6 +47,9 @@ class GaussianTables:
     def fill(self, sets: CandidateSets, scores: NDArray[np.float64]) -> None:
         _fill(self._summary, sets, scores)
 
+    def extend(self, bases: NDArray[np.uint64], scores: NDArray[np.float64]) -> None:
+        _extend(self._summary, bases, scores)
+
 
 @njit(cache=True, nogil=True)
 def _fill(summary, sets, scores):
@@ -65,6 +68,56 @@ def _fill(summary, sets, scores):
                 - (weight + 0.5 * (n + 1)) * (minors[subset | (1 << k)] + log_base)
                 + (weight + 0.5 * n) * (minors[subset] + log_base)
                 + summary.prior[n]
+            )
+
+
+@njit(cache=True, nogil=True)
+def _extend(summary, bases, scores):
+    d = len(bases)
+    rows, variances, covariances = np.empty((d, d)), np.empty(d), np.empty(d)
+    pivots = np.empty(d)
+    members = np.empty(d, np.int64)
+    for node in range(d):
+        group = summary.group_of_node[node]
+        scatter = summary.scatter[group]
+        left, n = bases[node].copy(), 0
+        member = pop(left)
+        while member >= 0:
+            members[n] = member
+            n += 1
+            member = pop(left)
+        log_base = 0.0
+        for other in range(d):
+            variances[other] = scatter[other, other]
+            covariances[other] = scatter[node, other]
+        for t in range(n):  # what is left of all columns once the base is swept out
+            row = rows[t]
+            row[:] = scatter[members[t]]
+            for s in range(t):
+                row -= rows[s] * (rows[s, members[t]] / pivots[s])
+            pivots[t] = max(row[members[t]], summary.floor)
+            log_base += np.log(pivots[t])
+            ratio = row[node] / pivots[t]
+            for other in range(d):
+                variances[other] -= row[other] * row[other] / pivots[t]
+                covariances[other] -= ratio * row[other]
+        constants, weight = summary.constant_sums[group], 0.5 * summary.degrees[group]
+        own = max(variances[node], summary.floor)
+        for other in range(d):
+            if holds(bases[node], other):
+                scores[node, other] = -np.inf
+                continue
+            m, log_parents, rest = n, log_base, own
+            if other != node:
+                variance = max(variances[other], summary.floor)
+                m, log_parents = n + 1, log_base + np.log(variance)
+                rest = max(own - covariances[other] * covariances[other] / variance, summary.floor)
+            scores[node, other] = (
+                constants[m + 1]
+                - constants[m]
+                - (weight + 0.5 * (m + 1)) * (log_parents + np.log(rest))
+                + (weight + 0.5 * m) * log_parents
+                + summary.prior[m]
             )
 
 

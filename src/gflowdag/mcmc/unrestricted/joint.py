@@ -20,9 +20,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gflowdag.graph import all_dags
-from gflowdag.mcmc.bit_graphs import add, holds, pop
-from gflowdag.mcmc.unrestricted.moves import assign, clear
-from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
+from gflowdag.mcmc.bit_graphs import holds
+from gflowdag.mcmc.unrestricted.focus import choose_together
+from gflowdag.mcmc.unrestricted.moves import assign, clear, reach
+from gflowdag.mcmc.unrestricted.xoshiro import uniform
 
 TOGETHER = 4  # nodes; 543 DAGs
 _TINY = 1e-280  # a sum of weights below this has lost digits, and is taken in logarithms
@@ -60,57 +61,21 @@ def make_joint_scratch(d: int, num_subsets: int) -> JointScratch:
 
 
 @njit(cache=True, nogil=True)
-def redraw_together(graph, sets, weights, neighbours, scratch, joint, random):
+def redraw_together(graph, sets, weights, focus, scratch, joint, random):
     """Draw the parent sets of some nodes that lie together, in place."""
     nodes = joint.nodes
     b = len(nodes)
-    _choose(nodes, neighbours, random)
+    choose_together(nodes, focus, random)
     for node in nodes:
         clear(graph, scratch, node)
     for a in range(b):
-        _reach(graph.children, nodes[a], joint.reached[a], joint.pending)
+        reach(graph.children, nodes[a], joint.reached[a], joint.pending)
     for a in range(b):
         _add_up(sets, weights, nodes[a], a, joint)
     chosen = _draw_dag(joint, random)
     for a in range(b):
         index = _draw_set(weights, sets, nodes[a], a, joint.dags[chosen, a], joint, random)
         assign(graph, sets, scratch, nodes[a], index)
-
-
-@njit(cache=True, nogil=True)
-def _choose(nodes, neighbours, random):
-    """A random node, and again and again a neighbour of one that was chosen."""
-    d, most = neighbours.shape
-    nodes[0] = integer(random, d)
-    number = 1
-    tries = 0
-    while number < len(nodes):
-        tries += 1
-        if tries > 20 * len(nodes):  # all neighbours are there already
-            other = integer(random, d)
-        else:
-            other = neighbours[nodes[integer(random, number)], integer(random, most)]
-        is_new = other >= 0
-        for a in range(number):
-            is_new &= nodes[a] != other
-        if is_new:
-            nodes[number] = other
-            number += 1
-
-
-@njit(cache=True, nogil=True)
-def _reach(children, node, reached, pending):
-    """The node and all that it reaches."""
-    pending[:] = children[node]
-    reached[:] = pending
-    add(reached, node)
-    reaching = pop(pending)
-    while reaching >= 0:
-        for w in range(len(reached)):
-            new = children[reaching, w] & ~reached[w]
-            reached[w] |= new
-            pending[w] |= new
-        reaching = pop(pending)
 
 
 @njit(cache=True, nogil=True)

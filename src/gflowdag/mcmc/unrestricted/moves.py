@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gflowdag.mcmc.bit_graphs import add, holds, pop, set_parents, size
-from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
+from gflowdag.mcmc.bit_graphs import add, holds, pop, set_parents
+from gflowdag.mcmc.unrestricted.xoshiro import uniform
 
 _TINY = 1e-280  # a sum of weights below this has lost digits, and is taken in logarithms
 
@@ -26,24 +26,30 @@ class Scratch(NamedTuple):
 
     index: NDArray[np.int64]  # [d], the present subset of the candidates
     mutual: NDArray[np.uint64]  # [d, W], candidates that have the node as candidate
-    eligible: NDArray[np.int64]  # [d], incoming edges that may be reversed
+    pairs: NDArray[np.float64]  # [d, d], how often the edge between two nodes is to be reversed; symmetric
+    eligible: NDArray[np.float64]  # [d], that of all incoming edges that may be reversed
     words: NDArray[np.uint64]  # [4, W]
 
 
-def make_scratch(d: int) -> Scratch:
-    """Room for the moves of a chain over `d` nodes."""
+def make_scratch(pairs: NDArray[np.float64]) -> Scratch:
+    """Room for the moves of a chain that reverses edges as often as `pairs` [d, d] says."""
+    d = len(pairs)
     num_words = (d + 63) // 64
     return Scratch(
         np.zeros(d, np.int64),
         np.zeros((d, num_words), np.uint64),
-        np.zeros(d, np.int64),
+        pairs,
+        np.zeros(d),
         np.zeros((4, num_words), np.uint64),
     )
 
 
 @njit(cache=True, nogil=True)
-def edge_probabilities(graph, sets, weights, scratch, out):
-    """Add the probability of every edge given all other parent sets to `out`, float64 [d, d]."""
+def edge_probabilities(graph, sets, weights, scratch, counted, certain, out):
+    """Add the probability of every edge given all other parent sets to `out`, float64 [d, d].
+
+    Only the first `counted` [d] candidates of a node, and the parents `certain` [d, W], which it has.
+    """
     d = graph.parents.shape[0]
     inside = np.empty(sets.candidates.shape[1])
     for node in range(d):
@@ -65,14 +71,14 @@ def edge_probabilities(graph, sets, weights, scratch, out):
             if subset == 0:
                 break
             subset = (subset - 1) & allowed
-        for k in range(sets.sizes[node]):
+        for k in range(counted[node]):
             out[sets.candidates[node, k], node] += inside[k]
-        base = scratch.words[0]
-        base[:] = sets.base[node]
-        parent = pop(base)
+        left = scratch.words[0]
+        left[:] = certain[node]
+        parent = pop(left)
         while parent >= 0:
             out[parent, node] += 1.0
-            parent = pop(base)
+            parent = pop(left)
 
 
 @njit(cache=True, nogil=True)
@@ -88,26 +94,30 @@ def prepare(graph, sets, scratch):
             if sets.position[candidate, node] >= 0:
                 add(scratch.mutual[node], candidate)
         scratch.index[node] = index
-        scratch.eligible[node] = size(graph.parents[node] & scratch.mutual[node])
+        _weigh_incoming(graph, scratch, node)
 
 
 @njit(cache=True, nogil=True)
-def _allowed(graph, sets, scratch, node):
-    """Index of all candidates that the node does not reach; −1 where it reaches a parent of its base."""
-    children = graph.children
-    num_words = children.shape[1]
-    reached, pending = scratch.words[0], scratch.words[1]
+def reach(children, node, reached, pending):
+    """Write the node and all that it reaches; `pending` is scratch."""
     pending[:] = children[node]
     reached[:] = pending
     add(reached, node)
     reaching = pop(pending)
     while reaching >= 0:
-        for w in range(num_words):
+        for w in range(len(reached)):
             new = children[reaching, w] & ~reached[w]
             reached[w] |= new
             pending[w] |= new
         reaching = pop(pending)
-    for w in range(num_words):
+
+
+@njit(cache=True, nogil=True)
+def _allowed(graph, sets, scratch, node):
+    """Index of all candidates that the node does not reach; −1 where it reaches a parent of its base."""
+    reached = scratch.words[0]
+    reach(graph.children, node, reached, scratch.words[1])
+    for w in range(len(reached)):
         if reached[w] & sets.base[node, w] != 0:
             return -1
     allowed = 0
@@ -191,7 +201,20 @@ def assign(graph, sets, scratch, node, index):
         k += 1
     set_parents(graph, node, words)
     scratch.index[node] = index
-    scratch.eligible[node] = size(words & scratch.mutual[node])
+    _weigh_incoming(graph, scratch, node)
+
+
+@njit(cache=True, nogil=True)
+def _weigh_incoming(graph, scratch, node):
+    """Write how often an incoming edge of the node is to be reversed."""
+    sources = scratch.words[2]
+    sources[:] = graph.parents[node] & scratch.mutual[node]
+    total = 0.0
+    source = pop(sources)
+    while source >= 0:
+        total += scratch.pairs[source, node]
+        source = pop(sources)
+    scratch.eligible[node] = total
 
 
 @njit(cache=True, nogil=True)
@@ -213,29 +236,39 @@ def clear(graph, scratch, node):
 
 
 @njit(cache=True, nogil=True)
-def _eligible_edge(graph, scratch, rank):
-    target = 0
-    while rank >= scratch.eligible[target]:
-        rank -= scratch.eligible[target]
-        target += 1
-    sources = scratch.words[3]
+def _eligible_edge(graph, scratch, left):
+    """The edge at which so much of the total weight of all eligible edges is used up."""
+    target = -1
+    for node in range(len(scratch.eligible)):
+        if scratch.eligible[node] > 0:
+            target = node
+            if left < scratch.eligible[node]:
+                break
+            left -= scratch.eligible[node]
+    sources = scratch.words[2]
     sources[:] = graph.parents[target] & scratch.mutual[target]
-    for _ in range(rank):
-        pop(sources)
-    return pop(sources), target
+    chosen = source = pop(sources)
+    while source >= 0:
+        chosen = source
+        left -= scratch.pairs[source, target]
+        if left < 0:
+            break
+        source = pop(sources)
+    return chosen, target
 
 
 @njit(cache=True, nogil=True)
 def reverse(graph, sets, weights, scratch, random):
     """Reverse an edge and draw both parent sets anew (Grzegorczyk & Husmeier 2008); whether it was accepted.
 
-    Eligible are edges whose ends are candidates of each other and that are not pinned. Both nodes lose their
-    parents, then the source draws a set with the target in it, and the target any.
+    Eligible are edges whose ends are candidates of each other and that are not pinned; one is drawn by a
+    weight that does not depend on its direction. Both nodes lose their parents, then the source draws a set
+    with the target in it, and the target any.
     """
     before = scratch.eligible.sum()
     if before == 0:
         return False
-    source, target = _eligible_edge(graph, scratch, integer(random, before))
+    source, target = _eligible_edge(graph, scratch, uniform(random) * before)
     old_source, old_target = scratch.index[source], scratch.index[target]
     there = 1 << int(sets.position[source, target])
     back = 1 << int(sets.position[target, source])

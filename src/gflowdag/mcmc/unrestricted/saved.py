@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.mcmc.unrestricted.candidate_sets import Pools
+from gflowdag.mcmc.unrestricted.focus import Focus
 from gflowdag.mcmc.unrestricted.run import Records, State
 from gflowdag.runtime.checkpoints import (
     SECONDS_BETWEEN,
@@ -77,7 +78,8 @@ def _arrays(state: State) -> dict[str, NDArray]:
     numbers = {"number": state.records.number, "length": state.records.length}
     own = {name: getattr(state, name) for name in ("parents", "random", "num_sweeps", "reversals")}
     return {
-        **{f"pools.{name}": part for name, part in state.pools._asdict().items()},
+        **{f"pools.{name}": part for name, part in state.pools._asdict().items() if name != "focus"},
+        **{f"focus.{name}": part for name, part in state.pools.focus._asdict().items()},
         **{f"records.{name}": np.asarray(part) for name, part in {**records, **numbers}.items()},
         **{name: np.asarray(part) for name, part in own.items()},
     }
@@ -92,7 +94,10 @@ def _state(stored: dict[str, NDArray], room: int) -> State:
         whole[:, :number] = part
         records[name] = whole
     return State(
-        Pools(*(np.array(stored[f"pools.{name}"]) for name in Pools._fields)),
+        Pools(
+            **{name: np.array(stored[f"pools.{name}"]) for name in Pools._fields if name != "focus"},
+            focus=Focus(*(np.array(stored[f"focus.{name}"]) for name in Focus._fields)),
+        ),
         np.array(stored["parents"]),
         np.array(stored["random"]),
         Records(**records, number=number, length=int(stored["records.length"])),

@@ -50,27 +50,34 @@ def start(
     Cooling is cut short at the deadline; `report` is called after each chain.
     """
     required, forbidden, _ = score.constraints
-    ranking = _ranking_alone(score)
+    interest, doubt = _interest_alone(score), None
     plan = [(_SHORT_CHAINS, _SHORT_SWEEPS, _SHORT_SWEEPS)] * _ROUNDS + [(num_chains, _COOLING, _LEARNING)]
-    core_sizes, chains = np.full(len(ranking), core_size), []
+    core_sizes, chains = np.full(len(interest), core_size), []
     for (number, cooling, learning), part in zip(
         plan, np.random.SeedSequence(seed).spawn(len(plan)), strict=True
     ):
-        pools = make_pools(ranking, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders)
+        pools = make_pools(
+            interest, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders, doubt=doubt
+        )
         tables = local_tables(score, pools)
         chains = scattered_chains(score, number, int(part.generate_state(1)[0]))
         edges = _learn(chains, pools, tables, cooling, learning, deadline, report)
         interest = edges + _CHILD * edges.T
-        ranking = np.argsort(-interest, axis=0, kind="stable").T
+        doubt = edges * (1 - edges)
         core_sizes = np.clip((interest > _LIKELY).sum(axis=0), core_size, core_size + _LARGER)
-    return make_pools(ranking, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders), chains
+    pools = make_pools(
+        interest, required, forbidden, core_size=core_sizes, num_outsiders=num_outsiders, doubt=doubt
+    )
+    return pools, chains
 
 
-def _ranking_alone(score: Score) -> NDArray[np.int64]:
-    """Every node's parents by the score of each alone beside the required ones, [d (node), d]."""
+def _interest_alone(score: Score) -> NDArray[np.float64]:
+    """Interest in edges by the rank of a parent, alone beside the required ones, [d, d], rows are sources."""
     required = score.constraints.required
     alone = [score.extended_local(node, required[:, node][None])[0] for node in range(len(required))]
-    return np.argsort(-np.nan_to_num(alone, nan=-np.inf), axis=1, kind="stable")
+    best_first = np.argsort(-np.nan_to_num(np.stack(alone, axis=1), nan=-np.inf), axis=0, kind="stable")
+    ranks = np.argsort(best_first, axis=0).astype(np.float64)
+    return 1 / (1.0 + ranks)
 
 
 def _learn(
@@ -93,7 +100,8 @@ def _learn(
         while done == 0 or (done < learning and not deadline.has_passed):
             sweep(chains[number], pools, tables, work, sums=settled)
             done += 1
-        seen[number] = settled.edges / done + _SHARE_OF_WARM * warm.edges / max(num_warm, 1)
+        in_all = settled.edges / done + _SHARE_OF_WARM * warm.edges / max(num_warm, 1)
+        seen[number] = in_all / (1 + _SHARE_OF_WARM * (num_warm > 0))
 
     map_threads(learn, range(len(chains)), lambda *_, **__: report())
     return seen.mean(axis=0)

@@ -5,6 +5,7 @@ A table holds, for every node, the local score of `base ∪ S` for every subset 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -35,6 +36,16 @@ class LocalTables(Protocol):
         """
         ...
 
+    def extend(self, bases: NDArray[np.uint64], scores: NDArray[np.float64]) -> None:
+        """Write the local score of every node with one more parent beside its base.
+
+        Args:
+            bases: [d, W], a parent set of every node.
+            scores: float64 [d, d]; entry `[j, i]` is that of node `j` with the parent `i` beside them,
+                `[j, j]` that of the base alone; −inf where knowledge forbids the set or the base holds `i`.
+        """
+        ...
+
 
 def local_tables(score: Score, pools: Pools) -> LocalTables:
     """The fastest way to fill the tables of a score."""
@@ -52,20 +63,13 @@ class _Blocks(NamedTuple):
     scores: NDArray[np.float64]  # [capacity, 2^c], of all subsets of the core
 
 
-class CachedTables:
-    """Local scores of any score, each computed once.
+_Missing = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]  # node, place, parents beside
 
-    They come in blocks: all subsets of a node's core beside one set of outsiders. A refresh asks for `2^r`
-    blocks of each node, most of which were seen before. When there is no more room, all are forgotten.
-    """
 
-    def __init__(self, score: Score, pools: Pools, *, memory_limit: int = KEPT_BYTES):
-        d, num_words = pools.required.shape
-        block_size = 1 << pools.core.shape[1]
-        num_outsiders = pools.power_sums.shape[1] - 1
-        fewest = d << num_outsiders  # of one refresh
-        self._score = score
-        self._pools = pools
+class _Kept:
+    """Blocks of one size, which several threads may ask for; all are forgotten when there is no more room."""
+
+    def __init__(self, num_words: int, block_size: int, *, fewest: int, memory_limit: int):
         self._capacity = max(fewest, memory_limit // (8 * block_size + 8 * num_words + 16))
         self._blocks = _Blocks(
             np.full(1 << (2 * self._capacity - 1).bit_length(), -1, np.int32),
@@ -76,30 +80,80 @@ class CachedTables:
         self._number = 0
         self._lock = Lock()  # of the blocks; scores are computed without it
 
-    def fill(self, sets: CandidateSets, scores: NDArray[np.float64]) -> None:
+    def look_up(self, copy_known: Callable[[_Blocks], _Missing]) -> _Missing:
         with self._lock:
-            nodes, parts, beside = _look_up(sets, self._pools.core_sizes, self._blocks, scores)
-        if len(nodes) == 0:
-            return
-        fresh = self._compute(nodes, beside)
-        for node, part, block in zip(nodes, parts, fresh, strict=True):
-            size = 1 << self._pools.core_sizes[node]
-            scores[node, part * size : (part + 1) * size] = block[:size]
+            return copy_known(self._blocks)
+
+    def store(self, nodes: NDArray[np.int32], beside: NDArray[np.uint64], fresh: NDArray[np.float64]) -> None:
         with self._lock:
             if self._number + len(nodes) > self._capacity:
                 self._blocks.slots[:] = -1
                 self._number = 0
             self._number = _store(self._blocks, self._number, nodes, beside, fresh)
 
-    def _compute(self, nodes: NDArray[np.int32], beside: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Blocks of these nodes, in ascending order, float64 [m, 2^c]."""
-        out = np.zeros((len(nodes), self._blocks.scores.shape[1]))
+
+class CachedTables:
+    """Local scores of any score, each computed once.
+
+    They come in blocks: all subsets of a node's core beside one set of outsiders. A refresh asks for `2^r`
+    blocks of each node, most of which were seen before. Sets with one more parent are blocks of their own.
+    """
+
+    def __init__(self, score: Score, pools: Pools, *, memory_limit: int = KEPT_BYTES):
+        d, num_words = pools.required.shape
+        num_outsiders = pools.power_sums.shape[1] - 1
+        self._score = score
+        self._pools = pools
+        self._subsets = _Kept(
+            num_words, 1 << pools.core.shape[1], fewest=d << num_outsiders, memory_limit=memory_limit // 2
+        )
+        self._extended = _Kept(num_words, d, fewest=d, memory_limit=memory_limit // 2)
+
+    def fill(self, sets: CandidateSets, scores: NDArray[np.float64]) -> None:
+        core_sizes = self._pools.core_sizes
+        nodes, parts, beside = self._subsets.look_up(
+            lambda blocks: _look_up(sets, core_sizes, blocks, scores)
+        )
+        if len(nodes) == 0:
+            return
+        fresh = self._by_node(nodes, beside, self._of_core, 1 << self._pools.core.shape[1])
+        for node, part, block in zip(nodes, parts, fresh, strict=True):
+            size = 1 << core_sizes[node]
+            scores[node, part * size : (part + 1) * size] = block[:size]
+        self._subsets.store(nodes, beside, fresh)
+
+    def extend(self, bases: NDArray[np.uint64], scores: NDArray[np.float64]) -> None:
+        nodes, _, beside = self._extended.look_up(lambda blocks: _look_up_extended(bases, blocks, scores))
+        if len(nodes) == 0:
+            return
+        fresh = self._by_node(nodes, beside, self._of_one_more, len(bases))
+        scores[nodes] = fresh
+        self._extended.store(nodes, beside, fresh)
+
+    def _by_node(
+        self,
+        nodes: NDArray[np.int32],
+        beside: NDArray[np.uint64],
+        compute: Callable[[int, NDArray[np.bool_]], NDArray[np.float64]],
+        block_size: int,
+    ) -> NDArray[np.float64]:
+        """Blocks of these nodes, in ascending order, float64 [m, block size]."""
+        out = np.zeros((len(nodes), block_size))
         sets = bools_of(beside, len(self._pools.required))
         distinct, first = np.unique(nodes, return_index=True)
         for node, rows in zip(distinct, np.split(np.arange(len(nodes)), first[1:]), strict=True):
-            core = self._pools.core[node, : self._pools.core_sizes[node]].astype(np.int64)
-            out[rows, : 1 << len(core)] = self._score.local_blocks(int(node), core, sets[rows])
+            blocks = compute(int(node), sets[rows])
+            out[rows, : blocks.shape[1]] = blocks
         return out
+
+    def _of_core(self, node: int, beside: NDArray[np.bool_]) -> NDArray[np.float64]:
+        core = self._pools.core[node, : self._pools.core_sizes[node]].astype(np.int64)
+        return self._score.local_blocks(node, core, beside)
+
+    def _of_one_more(self, node: int, bases: NDArray[np.bool_]) -> NDArray[np.float64]:
+        blocks = self._score.extended_local(node, bases)
+        blocks[:, node] = self._score.local(node, bases)
+        return blocks
 
 
 @njit(cache=True, nogil=True)
@@ -126,6 +180,23 @@ def _look_up(sets, core_sizes, blocks, scores):
                 nodes[number], parts[number], missing[number] = node, part, beside
                 number += 1
     return nodes[:number], parts[:number], missing[:number]
+
+
+@njit(cache=True, nogil=True)
+def _look_up_extended(bases, blocks, scores):
+    """Copy the blocks that are known; node, nothing and base of the others."""
+    d = len(bases)
+    missing = np.empty(d, np.int32)
+    number = 0
+    for node in range(d):
+        block = blocks.slots[_slot(blocks, node, bases[node])]
+        if block >= 0:
+            scores[node] = blocks.scores[block]
+        else:
+            missing[number] = node
+            number += 1
+    nodes = missing[:number]
+    return nodes, np.zeros(number, np.int64), bases[nodes]
 
 
 @njit(cache=True, nogil=True)
