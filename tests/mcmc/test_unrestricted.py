@@ -231,7 +231,9 @@ def test_tables_hold_the_local_scores(kind, interventions):
         for node in range(9):
             expected = score.extended_local(node, by_node[[node]])[0]
             expected[node] = score.local(node, by_node[[node]])[0]
-            np.testing.assert_allclose(beside[node], expected, atol=1e-8)
+            read = ~(score.constraints.forbidden[:, node] | by_node[node])
+            read[node] = True
+            np.testing.assert_allclose(beside[node, read], expected[read], atol=1e-8)
 
 
 @pytest.mark.parametrize("d", [70, 200])

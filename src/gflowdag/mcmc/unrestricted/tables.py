@@ -42,7 +42,8 @@ class LocalTables(Protocol):
         Args:
             bases: [d, W], a parent set of every node.
             scores: float64 [d, d]; entry `[j, i]` is that of node `j` with the parent `i` beside them,
-                `[j, j]` that of the base alone; −inf where knowledge forbids the set or the base holds `i`.
+                `[j, j]` that of the base alone; −inf where there are more parents than knowledge allows.
+                Entries of parents that are in the base, or that knowledge forbids, are not read.
         """
         ...
 
