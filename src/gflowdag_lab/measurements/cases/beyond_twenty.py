@@ -59,7 +59,7 @@ def beyond_alarm(options: Options) -> Iterator[Row]:
 
 @case
 def beyond_networks(options: Options) -> Iterator[Row]:
-    """Published networks, `names` of ecoli70 and andes, and breast cancer; `budget`; needs --data."""
+    """`names` of published networks, ecoli70 and andes, cancer, and discrete441 and its like; `budget`, --data."""
     budget = float(options.extra.get("budget", 5 if options.quick else 600))
     for name in options.extra.get("names", "cancer,ecoli70,andes").split(","):
         frame, truth = _named(name, options)
@@ -149,6 +149,8 @@ def _named(name: str, options: Options) -> tuple[pd.DataFrame, np.ndarray | None
 
         loaded: Any = load_breast_cancer(as_frame=True)
         return loaded.data, None
+    if name.startswith("discrete"):
+        return _discrete(int(name.removeprefix("discrete")), 1000, 0), None
     if name == "ecoli70":
         frame = pd.read_csv(_large(options) / "ecoli70_300.csv")
         truth = pd.DataFrame(False, index=frame.columns, columns=frame.columns)
