@@ -59,7 +59,7 @@ def beyond_alarm(options: Options) -> Iterator[Row]:
 
 @case
 def beyond_networks(options: Options) -> Iterator[Row]:
-    """`names` of published networks, ecoli70 and andes, cancer, and discrete441 and its like; `budget`, --data."""
+    """`names` of ecoli70, andes, cancer, discrete441 (or another number); `budget`; mostly needs --data."""
     budget = float(options.extra.get("budget", 5 if options.quick else 600))
     for name in options.extra.get("names", "cancer,ecoli70,andes").split(","):
         frame, truth = _named(name, options)
