@@ -11,10 +11,11 @@ from report_posteriors import HOSTILE_NAMES, noisy_posterior
 from report_reader import read
 
 import gflowdag as gd
-from gflowdag.display.report.answers import effect_rows, experiments
+from gflowdag.display.report.answers import effects, experiments
 from gflowdag.graph import erdos_renyi
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.runtime.deadline import Deadline
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +31,18 @@ def linear() -> Posterior:
 
 
 def test_the_strongest_effects_come_first_in_the_numbers_of_effect(linear: Posterior) -> None:
-    rows = effect_rows(linear)
+    rows = effects(linear).rows
     assert [(row.cause, row.outcome) for row in rows] == [("a", "b"), ("b", "c"), ("a", "c")]
     one: Any = linear.effect("a", "b", num_draws=2000)
     assert rows[0].values == (one.draws.median(), *one.draws.interval())
     assert rows[0].bar == pytest.approx([value / 3.2 for value in rows[0].values], rel=0.1)  # in deviations
     assert rows[0].meaning == "One unit more of a raises b by the effect."
+
+
+def test_where_effects_take_long_the_report_has_fewer_and_says_so(linear: Posterior) -> None:
+    found = effects(linear, Deadline.after(0.0))
+    assert [(row.cause, row.outcome) for row in found.rows] == [("a", "b")]
+    assert found.left_out == 2
 
 
 def test_of_levels_the_largest_difference_is_told() -> None:
@@ -44,7 +51,7 @@ def test_of_levels_the_largest_difference_is_told() -> None:
     b = np.where(rng.random(400) < np.array([0.1, 0.2, 0.9])[a], "yes", "no")
     frame = pd.DataFrame({"a": pd.Categorical(a), "b": b})
     post = gd.fit(frame, knowledge=gd.Knowledge(tiers=[["a"], ["b"]]), method="exact", random_state=0)
-    (row,) = effect_rows(post)
+    (row,) = effects(post).rows
     assert row.meaning == "P(b = yes) with a = 2, less that with 0."
     assert row.values[0] == pytest.approx(0.8, abs=0.1)
     assert row.bar == row.values
@@ -55,7 +62,7 @@ def test_of_both_kinds_means_are_compared(tmp_path) -> None:
     a = rng.integers(2, size=300)
     frame = pd.DataFrame({"a": pd.Categorical(a), "x": 5.0 * a + rng.normal(size=300)})
     post = gd.fit(frame, knowledge=gd.Knowledge(tiers=[["a"], ["x"]]), method="exact", random_state=0)
-    (row,) = effect_rows(post)
+    (row,) = effects(post).rows
     assert row.meaning == "x with a = 1, less that with 0."
     assert row.values[0] == pytest.approx(5, abs=0.5)
     assert experiments(post) is None  # its parameters cannot be integrated out
@@ -125,6 +132,6 @@ def test_the_largest_effects_of_levels_come_first() -> None:
     c = rng.random(2000) < np.where(a, 0.8, 0.2) + np.where(b, 0.1, -0.1)
     frame = pd.DataFrame({"a": a, "b": b, "c": c}).astype("category")
     post = gd.fit(frame, knowledge=gd.Knowledge(tiers=[["a"], ["b"], ["c"]]), method="exact", random_state=0)
-    sizes = [row.size for row in effect_rows(post)]
+    sizes = [row.size for row in effects(post).rows]
     assert sizes == sorted(sizes, reverse=True)
-    assert [(row.cause, row.outcome) for row in effect_rows(post)][-1] == ("b", "c")
+    assert [(row.cause, row.outcome) for row in effects(post).rows][-1] == ("b", "c")

@@ -16,6 +16,7 @@ from gflowdag.posterior.experiments import NextExperiments
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.sample_parameters import SampleParameters
+from gflowdag.runtime.deadline import Deadline
 from gflowdag.score.conjugate import DiscreteParameters, GaussianParameters, ParameterPosterior
 
 _MOST_EFFECTS = 12
@@ -28,6 +29,7 @@ _DRAWS = 2000
 _MOST_TARGETS, _LARGE_TARGETS = 12, 5
 _ROWS = (100, 20, 5)  # of an experiment: fewer where more tell all that the graphs can show
 _OUTCOMES = 60
+_SECONDS = 5.0  # for all effects; in tables of both kinds with gaps a single one can take as long
 _BINS = 4  # of a continuous column, where the strength of a relation is guessed
 
 
@@ -43,6 +45,13 @@ class EffectRow(NamedTuple):
     size: float  # of the mean effect, in the units of the bar where there are any
 
 
+class Effects(NamedTuple):
+    """The largest effects, and what there was no time for."""
+
+    rows: list[EffectRow]
+    left_out: int  # pairs that could have had a large one
+
+
 class Experiments(NamedTuple):
     """The experiments by expected information, and what was left out."""
 
@@ -51,11 +60,17 @@ class Experiments(NamedTuple):
     left_out: int  # variables that were not compared
 
 
-def effect_rows(posterior: Posterior) -> list[EffectRow]:
-    """The strongest of the effects that there are with probability ½ or more."""
+def effects(posterior: Posterior, deadline: Deadline | None = None) -> Effects:
+    """The strongest of the effects that there are with probability ½ or more.
+
+    Args:
+        posterior: to be asked.
+        deadline: after which no further effect is begun; None is a few seconds from now.
+    """
     parameters = _parameters(posterior)
     if parameters is None or not _has_own_table(posterior):
-        return []
+        return Effects([], 0)
+    deadline = Deadline.after(_SECONDS) if deadline is None else deadline
     paths = with_fewer_graphs(posterior).path_probabilities().to_numpy()
     is_linear = isinstance(parameters, GaussianParameters)
     if is_linear:
@@ -69,13 +84,18 @@ def effect_rows(posterior: Posterior) -> list[EffectRow]:
     order = np.argsort(-size, axis=None, kind="stable")[: _MOST_EFFECTS if is_linear else _CANDIDATES]
     pairs = [divmod(int(place), len(size)) for place in order if size.flat[place] > 0]
     found: list[EffectRow] = []
+    tried = 0
     for i, j in pairs:
+        if tried and deadline.has_passed:
+            break
+        tried += 1
         try:
             one = fewer.effect(posterior.names[i], posterior.names[j], num_draws=_DRAWS)
         except (ScoreError, TooLargeError):  # its table or its equations are too large
             continue
         found.append(_row(posterior, one))
-    return found if is_linear else sorted(found, key=lambda row: -row.size)[:_MOST_EFFECTS]
+    rows = found if is_linear else sorted(found, key=lambda row: -row.size)[:_MOST_EFFECTS]
+    return Effects(rows, len(pairs) - tried)
 
 
 def experiments(posterior: Posterior) -> Experiments | None:

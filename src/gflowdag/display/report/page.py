@@ -112,6 +112,7 @@ def render(
         "truth": content.truth_content({posterior.method: posterior, **others}, truth),
         "methods": content.methods_content(others),
     }
+    found_effects = answers.effects(posterior)
     return _template().render(
         posterior=posterior,
         diagnostics=posterior.diagnosis,
@@ -122,7 +123,8 @@ def render(
         assumptions=words.assumptions(orienting, data),
         is_vouched_for=is_vouched_for(posterior),
         findings=words.findings(posterior),
-        effects=answers.effect_rows(posterior),
+        effects=found_effects.rows,
+        effects_left_out=found_effects.left_out,
         experiments=answers.experiments(posterior),
         orienting=str(orienting),
         knows=orienting.knowledge,
