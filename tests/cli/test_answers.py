@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 import gflowdag as gd
 from gflowdag.cli.app import app
 from gflowdag.display.digest import digest
+from gflowdag.display.report.words import findings
 from gflowdag.errors import GFlowDAGError
 from gflowdag.posterior.posterior import Posterior
 
@@ -54,6 +55,7 @@ def test_a_number_of_a_doubtful_model_says_so_in_its_own_line(tmp_path: Path) ->
     assert [line.split(":")[0] for line in told[1:]] == ["Exact", "Doubtful"]
     (row,) = json.loads(gflowdag("query", run, "X1 -> X2", "--json").stdout)
     assert row["model_doubtful"]
+    assert any("Surely connected if the model is right" in sentence for sentence in findings(posterior))
     assert "the table speaks against it" in digest(posterior, rest="the report", language="python").closing
 
 

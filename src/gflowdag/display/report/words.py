@@ -10,6 +10,7 @@ import numpy as np
 from gflowdag.data import Dataset
 from gflowdag.display.digest import OPEN_SHARE, SURE, is_vouched_for
 from gflowdag.display.orientation import OrientingEvidence
+from gflowdag.display.trust import is_doubtful
 from gflowdag.posterior.importance import MAXIMAL_PARETO_K, MINIMAL_ESS
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MAXIMAL_R_HAT, MINIMAL_EFFECTIVE_SAMPLES
@@ -177,6 +178,8 @@ def findings(posterior: Posterior) -> list[str]:
         openings = _OPENINGS_OF_SAMPLES
         first = f"{sum(connected):.1f} edges on average among {among}; {unconnected} unconnected"
         none_sure = "No edge has one direction in 90 % or more."
+    if is_vouched_for(posterior) and is_doubtful(posterior):
+        openings = {kind: (_conditional(opening), arrow) for kind, (opening, arrow) in openings.items()}
     sentences = [f"{first} (90 % or more)."]
     if "sure" not in kinds:
         sentences.append(none_sure)
@@ -184,6 +187,14 @@ def findings(posterior: Posterior) -> list[str]:
         if found := [pair for pair, its_kind in zip(pairs, kinds, strict=True) if its_kind == kind]:
             sentences.append(f"{opening}: {_named(found, arrow)}.")
     return sentences
+
+
+def _conditional(opening: str) -> str:
+    """How a sentence begins where the table speaks against the model."""
+    for sure in ("Surely connected", "Sure"):
+        if opening.startswith(sure):
+            return opening.replace(sure, f"{sure} if the model is right", 1)
+    return opening
 
 
 def _kind(probability: float, reverse: float, *, assumed: bool) -> str | None:
