@@ -184,3 +184,16 @@ def test_a_method_takes_about_as_long_as_estimated(method: str) -> None:
     options = {"n_jobs": 1} if method == "bootstrap-ges" else {}
     ratio = processor_seconds(method, frame, **options) / estimated(method, 11)
     assert 1 / FACTOR < ratio < FACTOR
+
+
+def test_gaps_cost_as_many_tables_as_are_fitted() -> None:
+    whole, incomplete = (
+        {
+            row["method"]: row["seconds"]
+            for row in estimate_costs(8, 300, discrete=True, mixed=True, gaps=gaps)
+        }
+        for gaps in (False, True)
+    )
+    assert incomplete["exact"] == pytest.approx(400 * whole["exact"], rel=0.01)
+    assert incomplete["mc3"] == pytest.approx(10 * whole["mc3"], rel=0.01)
+    assert incomplete["parent-set-mcmc"] == whole["parent-set-mcmc"]

@@ -197,6 +197,7 @@ def method_costs(data: Dataset) -> list[dict[str, Any]]:
         data.num_rows,
         discrete=not data.is_continuous,
         mixed=data.is_mixed,
+        gaps=data.missing is not None,
         intervened=data.intervened is not None,
         known_edges=knowledge is not None and knowledge.rules_out_edges,
         limited_parents=knowledge is not None and knowledge.max_parents is not None,

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.estimators.augmentation import NUM_CHAINS, Augmentation, Completions, run
+from gflowdag.estimators.cost import EXPECTED_FITS
 from gflowdag.estimators.imputed_posterior import imputed_cells
 from gflowdag.estimators.sweeps import Sweeps
 from gflowdag.posterior.diagnostics import Diagnostics, Verdict
@@ -30,7 +31,6 @@ from gflowdag.runtime.progress import Progress, begin_phase
 if TYPE_CHECKING:
     from gflowdag.estimators.base import StructureLearner
 
-NUM_FITS = 10  # where nobody says how many
 _ROUNDS = 400  # of all chains together, from which the tables are taken
 _SHARE_OF_CHAINS = 0.2  # of a budget
 _WORST_FIRST: tuple[Verdict, ...] = ("not converged", "unverified", "trusted", "exact")
@@ -45,7 +45,7 @@ def fit_completed_tables(
             f"{learner.method} cannot go on where cells are missing: leave out {option('resume')}, or the "
             f"rows with missing cells ({option('missing', 'drop')})."
         )
-    num_fits = learner.completions or NUM_FITS
+    num_fits = learner.completions or EXPECTED_FITS
     chain_seed, *seeds = (int(x) for x in np.random.SeedSequence(seed).generate_state(1 + num_fits))
     begin_phase(progress, "imputing")
     sweeps = Sweeps(augmentation, chain_seed, deadline=learner.deadline.share(_SHARE_OF_CHAINS))
