@@ -131,5 +131,7 @@ def test_options_are_written_as_they_are_typed() -> None:
         assert option("transform", {"a": "log"}) == "--transform a=log"
         assert option("standardize", False) == "--no-standardize"
         assert option("max_levels") == "--max-levels"
+        assert option("num_samples") == "--samples"
+        assert option("random_state", 1) == "--seed 1"
         assert typed(python="p", command_line="c") == "c"
     assert typed(python="p", command_line="c") == "p"

@@ -17,6 +17,12 @@ CHAIN = pd.DataFrame(
 )
 
 
+@pytest.mark.parametrize("simulator", [simulate.linear_gaussian, simulate.discrete, simulate.from_prior])
+def test_more_variables_than_any_machine_holds_are_refused_at_once(simulator):
+    with pytest.raises(DataError, match="at most 100,000 variables"):
+        simulator(num_variables=10**9)
+
+
 def test_least_squares_recovers_weights_and_noise_of_a_linear_network():
     simulation = simulate.linear_gaussian(8, 20_000, edges_per_node=2, random_state=0)
     values = simulation.frame.to_numpy()

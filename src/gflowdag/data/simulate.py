@@ -21,6 +21,7 @@ from gflowdag.runtime.randomness import generator
 if TYPE_CHECKING:
     from gflowdag.score import Prior, UnboundScore
 
+_MOST_VARIABLES = 100_000  # of a simulated table
 RandomState = int | np.random.Generator | None
 
 
@@ -217,7 +218,7 @@ def from_prior(
 
     rng = generator(random_state)
     if graph is None:
-        adjacency, names = None, tuple(f"X{number}" for number in range(1, num_variables + 1))
+        adjacency, names = None, _names(num_variables)
     else:
         adjacency, names = _graph(graph, num_variables, 0.0, None, rng)
     levels = np.asarray(num_levels, np.int64)
@@ -245,6 +246,13 @@ def from_prior(
     )
 
 
+def _names(num_variables: int) -> tuple[str, ...]:
+    """X1, X2, …; a graph of more variables than `_MOST_VARIABLES` would fill any machine."""
+    if num_variables > _MOST_VARIABLES:
+        raise DataError(f"at most {_MOST_VARIABLES:,} variables can be simulated; ask for fewer.")
+    return tuple(f"X{number}" for number in range(1, num_variables + 1))
+
+
 def _graph(
     graph: Any,
     num_variables: int,
@@ -253,7 +261,7 @@ def _graph(
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """A DAG bool [d, d] and the names of its nodes."""
-    names = tuple(f"X{number}" for number in range(1, num_variables + 1))
+    names = _names(num_variables)
     if isinstance(graph, str):
         edges = edges_per_node * num_variables if expected_edges is None else expected_edges
         if graph == "erdos-renyi":

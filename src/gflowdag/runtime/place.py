@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 Language = Literal["command line", "python"]
 _OF_KNOWLEDGE = ("max_parents", "exogenous")  # options of the command line that are knowledge in Python
+_SHORTER = {"num_samples": "samples", "random_state": "seed"}  # names that are others on the command line
 _NOTHING = object()  # no value: an option is named, and not set
 _spoken: Language = "python"  # of the whole process, its threads included
 
@@ -43,7 +44,7 @@ def option(name: str, value: Any = _NOTHING, *, to: Language | None = None) -> s
             option is only named.
         to: the language, by default that of the place.
     """
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{_SHORTER.get(name, name).replace('_', '-')}"
     if value is _NOTHING:
         return typed(python=name, command_line=flag, to=to)
     plain = list(value) if isinstance(value, tuple) else value
