@@ -1,0 +1,297 @@
+"""DAGs that grow node after node along their canonical order: one path leads to each DAG.
+
+Of a DAG, always place the smallest label whose parents are all placed: that is its *canonical order*. The
+edge that came last is taken from the node that is placed last among those with parents: of its parents the
+one with the smallest label, and in the end the parent that is placed latest. As long as that one stays, the
+node keeps its place, and the nodes before it keep theirs anyhow. So each DAG has one path, the backward policy
+is certain, and nodes get their parents one after another:
+
+- the parents of the present node that may still come were placed before its latest parent and have smaller
+  labels than those it has beside that one. What they are worth is a sum over parent sets (`parent_sums`);
+- or a node without neighbours gets its first parent, its latest one, if it is then placed last.
+
+States are DAGs, and every state may stop. Nodes are numbered by their labels here, actions are
+source · d + target in these numbers, and d² to stop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from gflowdag.graph.bits import compress
+
+NUM_FEATURES = 13
+_STEEPEST = 20.0  # nats; beyond, a feature says "as good as certain"
+
+
+class CanonicalState(NamedTuple):
+    """A DAG on its way."""
+
+    adjacency: Array  # bool [d, d], by labels
+    gain: Array  # float64 [], log score minus that of the graph it began with
+
+
+class Observation(NamedTuple):
+    """What a policy sees of a state: log-weights of all actions, as if the labels were a causal order."""
+
+    nodes: Array  # float32 [d, NUM_FEATURES]
+    further: Array  # float32 [d], of each further parent of the present node; −inf where there is none
+    starts: Array  # float32 [d, d], of the first edge of each other node; −inf where not allowed
+    stop: Array  # float32 []
+    present: Array  # int32 [], the node that gets its parents; d in the empty graph
+    latest: Array  # int32 [], the action that led here; 0 in the empty graph
+
+
+class CanonicalSpace(NamedTuple):
+    """A problem; arrays, so that it can be traced. See `spaces.StateSpace`."""
+
+    sums: Array  # float64 [d, d, 2^(d−1)], see `parent_sums`
+    nodes: Array  # int32 [d], the node of each label
+
+    @property
+    def num_variables(self) -> int:
+        """Number of nodes, `d`."""
+        return self.nodes.shape[0]
+
+    @property
+    def max_steps(self) -> int:
+        """A complete DAG, then stop."""
+        return self.num_variables * (self.num_variables - 1) // 2 + 1
+
+    @property
+    def stop(self) -> int:
+        """The index after those of all edges."""
+        return self.num_variables**2
+
+    def start(self) -> CanonicalState:
+        """The empty graph."""
+        d = self.num_variables
+        return CanonicalState(jnp.zeros((d, d), bool), jnp.zeros((), jnp.float64))
+
+    def state_of(self, built: Array) -> CanonicalState:
+        """A given DAG, bool [d, d]; its reward counts from here."""
+        return CanonicalState(built[self.nodes][:, self.nodes], jnp.zeros((), jnp.float64))
+
+    def built(self, state: CanonicalState) -> Array:
+        """The adjacency matrix, bool [d, d]."""
+        labels = jnp.argsort(self.nodes)
+        return state.adjacency[labels][:, labels]
+
+    def size(self, state: CanonicalState) -> Array:
+        """Number of edges."""
+        return state.adjacency.sum(dtype=jnp.int32)
+
+    def observe(self, state: CanonicalState) -> Observation:
+        """What each action would be worth, and what is known of the nodes."""
+        return _observe(self.sums, state.adjacency)
+
+    def legal(self, state: CanonicalState) -> Array:
+        """The edges from which the path leads back here, and always stop."""
+        observation = self.observe(state)
+        return jnp.append(jnp.isfinite(edge_log_weights(observation)).reshape(-1), True)
+
+    def step(self, state: CanonicalState, action: Array) -> CanonicalState:
+        """Add an edge."""
+        return self._changed(state, action, True)
+
+    def undo(self, state: CanonicalState, action: Array) -> CanonicalState:
+        """Take back an edge."""
+        return self._changed(state, action, False)
+
+    def log_reward(self, state: CanonicalState) -> Array:
+        """The log score less that of the graph that the state began with."""
+        return state.gain
+
+    def _changed(self, state: CanonicalState, action: Array, present: bool) -> CanonicalState:
+        source, target = jnp.divmod(action, self.num_variables)
+        changed = state.adjacency.at[source, target].set(present)
+        bits = 1 << jnp.arange(self.num_variables, dtype=jnp.int32)
+        before, after = (
+            self.sums[target, 0, compress(jnp.where(graph[:, target], bits, 0).sum(dtype=jnp.int32), target)]
+            for graph in (state.adjacency, changed)
+        )
+        return CanonicalState(changed, state.gain + after - before)
+
+
+def canonical_space(table: NDArray[np.float64], order: NDArray) -> CanonicalSpace:
+    """The state space of a dense score table.
+
+    Args:
+        table: float64 [d, 2^(d−1)] (`Score.dense_table`), without required edges.
+        order: the nodes by their labels, int [d]. Any is right; one that is nearly causal makes it easy.
+    """
+    return CanonicalSpace(jnp.asarray(parent_sums(table, order)), jnp.asarray(order, jnp.int32))
+
+
+def parent_sums(table: NDArray[np.float64], order: NDArray) -> NDArray[np.float64]:
+    """Log-sums over parent sets of which the larger labels are fixed, float64 [d, d, 2^(d−1)].
+
+    `out[j, k, P]` sums the scores of node `j` over all sets that agree with `P` in all but its `k` smallest
+    members, and hold some of those of `P` among these: the stages of one zeta transform. Nodes are numbered by
+    their labels, parent sets are compressed as in the table.
+    """
+    order = np.asarray(order)
+    d = len(order)
+    out = np.empty((d, d, 1 << (d - 1)))
+    for label, node in enumerate(order):
+        others = np.delete(order, label)
+        # Axis 0 of the cube is the highest bit. Bit k of the result is the k-th smallest other label.
+        bits = others - (others > node)
+        cube = table[node].reshape((2,) * (d - 1))
+        out[label, 0] = cube.transpose(d - 2 - bits[::-1]).reshape(-1)
+        for stage in range(d - 1):
+            sums = out[label, stage].reshape(-1, 2, 1 << stage)
+            summed = out[label, stage + 1].reshape(-1, 2, 1 << stage)
+            summed[:, 0] = sums[:, 0]
+            summed[:, 1] = np.logaddexp(sums[:, 0], sums[:, 1])
+    return out
+
+
+def edge_log_weights(observation: Observation) -> Array:
+    """The log-weights of all edges in one matrix, float32 [d, d]; −inf where not allowed."""
+    column = jnp.arange(len(observation.further)) == observation.present
+    return jnp.where(column, observation.further[:, None], observation.starts)
+
+
+def times(adjacency: Array) -> Array:
+    """When each edge comes on the path to a DAG, int32 [d, d], counted from 0; −1 where there is none."""
+    nodes = jnp.arange(adjacency.shape[0], dtype=jnp.int32)
+    position, _ = canonical_positions(adjacency)
+    latest = jnp.argmax(jnp.where(adjacency, position[:, None], -1), axis=0)
+    others = adjacency & (nodes[:, None] != latest)
+    count = adjacency.sum(axis=0, dtype=jnp.int32)
+    before = jnp.where(position[:, None] < position, count[:, None], 0).sum(axis=0, dtype=jnp.int32)
+    larger = jnp.cumsum(others[::-1], axis=0, dtype=jnp.int32)[::-1]  # the edge itself included
+    return jnp.where(adjacency, before + jnp.where(others, larger, 0), -1)
+
+
+def canonical_positions(adjacency: Array) -> tuple[Array, Array]:
+    """The place of each node in the canonical order, int32 [d], and the order itself, int32 [d]."""
+    d = adjacency.shape[0]
+
+    def place(time: Array | int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        missing, position, order = carry
+        node = jnp.argmax((missing == 0) & (position == d)).astype(jnp.int32)
+        time = jnp.asarray(time, jnp.int32)
+        return missing - adjacency[node], position.at[node].set(time), order.at[time].set(node)
+
+    missing = adjacency.sum(axis=0, dtype=jnp.int32)
+    carry = missing, jnp.full(d, d, jnp.int32), jnp.zeros(d, jnp.int32)
+    return jax.lax.fori_loop(0, d, place, carry)[1:]
+
+
+class _Frontier(NamedTuple):
+    """Where a path has come to."""
+
+    position: Array  # int32 [d], in the canonical order
+    order: Array  # int32 [d]
+    alone: Array  # bool [d], nodes without neighbours
+    present: Array  # int32 [], the last node that has parents; 0 in the empty graph
+    reached: Array  # int32 [], its position; −1 in the empty graph
+    parents: Array  # bool [d], its parents
+    first: Array  # int32 [], the latest of them
+
+
+def _observe(sums: Array, adjacency: Array) -> Observation:
+    d = adjacency.shape[0]
+    nodes = jnp.arange(d, dtype=jnp.int32)
+    position, order = canonical_positions(adjacency)
+    has_parents, has_children = adjacency.any(axis=0), adjacency.any(axis=1)
+    alone = ~(has_parents | has_children)
+    begun = has_parents.any()
+    present = jnp.argmax(jnp.where(has_parents, position, -1)).astype(jnp.int32)
+    reached = jnp.where(begun, position[present], -1)
+    parents = adjacency[:, present]
+    first = jnp.argmax(jnp.where(parents, position, -1)).astype(jnp.int32)
+    at = _Frontier(position, order, alone, present, reached, parents, first)
+
+    further, lowest = _further(sums, at)
+    starts, gains = _starts(sums, at)
+    completions = jax.nn.logsumexp(jnp.append(starts.reshape(-1), 0.0))
+    starts = starts - completions
+    latest = jnp.where(begun, lowest * d + present, 0)
+
+    passed_over = alone & (position <= reached)
+    flags = [has_parents, has_children, alone, passed_over, parents, parents & (nodes == first), begun & (nodes == present)]
+    values = [
+        further,
+        gains,
+        jax.nn.logsumexp(starts, axis=0),
+        jax.nn.logsumexp(starts, axis=1),
+        jnp.broadcast_to(-completions, d),
+    ]
+    columns = [*flags, position / d, *(_feature(value) for value in values)]
+    return Observation(
+        jnp.stack([column.astype(jnp.float32) for column in columns], axis=-1),
+        further.astype(jnp.float32),
+        starts.astype(jnp.float32),
+        -completions.astype(jnp.float32),
+        jnp.where(begun, present, d),
+        latest.astype(jnp.int32),
+    )
+
+
+def _further(sums: Array, at: _Frontier) -> tuple[Array, Array]:
+    """Log-weights of further parents of the present node, relative to the parents it has; and its last one.
+
+    Of each: the sum over all sets that go on with it, float64 [d].
+    """
+    d = len(at.position)
+    nodes = jnp.arange(d, dtype=jnp.int32)
+    bits = 1 << nodes
+    others = at.parents & (nodes != at.first)
+    lowest = jnp.where(others.any(), jnp.argmax(others), d)
+    free = at.parents.any() & (at.position < at.position[at.first]) & ~at.parents & (nodes < lowest)
+    free_bits = jnp.where(free, bits, 0)
+    has = jnp.where(at.parents, bits, 0).sum(dtype=jnp.int32)
+    index = has | bits | (jnp.cumsum(free_bits, dtype=jnp.int32) - free_bits)
+    stage = nodes - (nodes > at.present)
+
+    def total(index: Array) -> Array:
+        return sums[at.present, stage, compress(index, at.present)]
+
+    # Among the smaller labels the sums hold sets without the latest parent too: these do not count.
+    stays = log_difference(total(index), total(index & ~(1 << at.first)))
+    weights = jnp.where(at.first < nodes, stays, total(index)) - sums[at.present, 0, compress(has, at.present)]
+    return jnp.where(free, weights, -jnp.inf), jnp.where(others.any(), lowest, at.first)
+
+
+def _starts(sums: Array, at: _Frontier) -> tuple[Array, Array]:
+    """Log-weights of first edges, float64 [d, d], relative to stopping; and what the nodes gain by parents.
+
+    Of each: the sum over all parent sets with this latest parent, times what the nodes with larger labels gain
+    by parents among those before them.
+    """
+    d = len(at.position)
+    nodes = jnp.arange(d, dtype=jnp.int32)
+    bits = 1 << nodes
+    prefixes = jnp.append(0, jnp.cumsum(bits[at.order], dtype=jnp.int32))
+    totals = sums[nodes[:, None], d - 1, compress(prefixes & ~bits[:, None], nodes[:, None])]  # [node, time]
+    totals = totals - sums[:, 0, 0][:, None]
+    latest = log_difference(totals[:, 1:], totals[:, :-1])[:, at.position].T  # [parent, node]
+    before = at.position <= at.reached
+    # A node that was passed over by a larger label needs it, or a later node, as a parent.
+    passed = jnp.where(before[:, None] & (nodes[:, None] > nodes), at.position[:, None], -1).max(axis=0)
+    allowed = at.alone & (at.position[:, None] >= passed)
+    gains = jnp.take_along_axis(totals, at.position[:, None], axis=1)[:, 0]
+    to_come = jnp.where(at.alone & ~before, gains, 0.0)
+    after = jnp.cumsum(to_come[::-1])[::-1] - to_come
+    weights = latest + after[jnp.maximum(nodes[:, None], nodes)]
+    return jnp.where(allowed, weights, -jnp.inf), jnp.where(at.alone, gains, -jnp.inf)
+
+
+def log_difference(larger: Array, smaller: Array) -> Array:
+    """`log(exp larger − exp smaller)`; −inf where they are equal."""
+    ratio = jnp.where(smaller < larger, smaller - larger, -jnp.inf)
+    return jnp.where(smaller < larger, larger + jnp.log(-jnp.expm1(ratio)), -jnp.inf)
+
+
+def _feature(value: Array) -> Array:
+    bounded = jnp.clip(value, -_STEEPEST, _STEEPEST)
+    return jnp.where(jnp.isfinite(value), bounded, -_STEEPEST) / 5
