@@ -57,7 +57,7 @@ class Preset(NamedTuple):
 PRESETS = {
     "fast": Preset(2000, 128, Options(learning_rate=1e-3)),
     "paper": Preset(100_000, PaperRecipe().batch_size, PaperRecipe().options()),
-    "retuned": Preset(8000, RETUNED.batch_size, RETUNED.options()),
+    "retuned": Preset(12_000, RETUNED.batch_size, RETUNED.options()),
     "chains": Preset(10_000, 2048, Options(learning_rate=1e-3)),
 }
 _RECIPES = {"paper": PaperRecipe(), "retuned": RETUNED}

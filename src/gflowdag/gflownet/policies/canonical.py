@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from gflowdag.gflownet.spaces import NEVER, Decision
-from gflowdag.gflownet.spaces.canonical import NUM_FEATURES, Observation, edge_log_weights
+from gflowdag.gflownet.spaces.canonical import NUM_FEATURES, Observation
 
 _RANK = 4  # of the corrections to pairs of a node and its first parent
 
@@ -40,21 +40,32 @@ class CanonicalPolicy(eqx.Module):
         out = self.head(hidden)
         begun, as_first, further, *factors = out[:-1].reshape(-1, d)
         left, right = jnp.stack(factors[:_RANK]), jnp.stack(factors[_RANK:])
-        starts = as_first[:, None] + begun + left.T @ right
-        column = jnp.arange(d) == observation.present
-        return decision(observation, jnp.where(column, further[:, None], starts), out[-1])
+        return decision(observation, further, as_first[:, None] + begun + left.T @ right, out[-1])
 
 
 def summed_scores(observation: Observation) -> Decision:
     """The policy without a network: what training starts from."""
-    return decision(observation, jnp.zeros_like(observation.starts), jnp.zeros_like(observation.stop))
+    nothing = jnp.zeros_like(observation.starts)
+    return decision(observation, nothing[0], nothing, nothing[0, 0])
 
 
-def decision(observation: Observation, edges: Array, stop: Array) -> Decision:
-    """Corrected log-weights, [d, d] and [], as a decision; the way back is the only one."""
-    log_weights = edge_log_weights(observation)
-    log_weights = jnp.where(jnp.isfinite(log_weights), log_weights + edges, NEVER).reshape(-1)
-    log_forward = jax.nn.log_softmax(jnp.append(log_weights, observation.stop + stop))
-    log_forward = jnp.where(jnp.append(log_weights, 0.0) > NEVER / 2, log_forward, NEVER)
+def decision(observation: Observation, further: Array, starts: Array, stop: Array) -> Decision:
+    """Log-weights with corrections, [d], [d, d] and [], as a decision; the way back is the only one.
+
+    First whether the present node gets a further parent and which, else which node is next, or to stop.
+    """
+    further = _log_shares(observation.further, further, jnp.zeros_like(stop))
+    starts = _log_shares(observation.starts.reshape(-1), starts.reshape(-1), stop)
+    starts = jnp.maximum(starts + further[-1], NEVER)
+    d = len(observation.further)
+    column = jnp.arange(d) == observation.present
+    edges = jnp.where(column, further[:-1, None], starts[:-1].reshape(d, d))
+    log_forward = jnp.append(edges.reshape(-1), starts[-1])
     log_backward = jnp.where(jnp.arange(len(log_forward)) == observation.latest, 0.0, jnp.float32(NEVER))
-    return Decision(log_forward, log_backward, -log_forward[-1])
+    return Decision(log_forward, log_backward, -starts[-1])
+
+
+def _log_shares(log_weights: Array, corrections: Array, last: Array) -> Array:
+    """Log-probabilities of some actions, and of none of them, whose logit is `last`."""
+    logits = jnp.where(jnp.isfinite(log_weights), log_weights + corrections, NEVER)
+    return jnp.maximum(jax.nn.log_softmax(jnp.append(logits, last)), NEVER)

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from gflowdag.graph.bits import compress
 
-NUM_FEATURES = 13
+NUM_FEATURES = 14
 _STEEPEST = 20.0  # nats; beyond, a feature says "as good as certain"
+_SUREST = 12.0  # nats by which sums of scores may prefer an action: they do not know what is to come
 
 
 class CanonicalState(NamedTuple):
@@ -38,12 +39,11 @@ class CanonicalState(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What a policy sees of a state: log-weights of all actions, as if the labels were a causal order."""
+    """What a policy sees of a state, with log-weights that sums of scores give its actions."""
 
     nodes: Array  # float32 [d, NUM_FEATURES]
-    further: Array  # float32 [d], of each further parent of the present node; −inf where there is none
-    starts: Array  # float32 [d, d], of the first edge of each other node; −inf where not allowed
-    stop: Array  # float32 []
+    further: Array  # float32 [d], of a further parent of the present node, relative to none; −inf: not allowed
+    starts: Array  # float32 [d, d], of the first edge of another node, each column sums to 1; −inf: not allowed
     present: Array  # int32 [], the node that gets its parents; d in the empty graph
     latest: Array  # int32 [], the action that led here; 0 in the empty graph
 
@@ -211,27 +211,24 @@ def _observe(sums: Array, adjacency: Array) -> Observation:
     first = jnp.argmax(jnp.where(parents, position, -1)).astype(jnp.int32)
     at = _Frontier(position, order, alone, present, reached, parents, first)
 
+    starts, waiting, open_sums = _starts(sums, at)
+    # A node without neighbours that becomes a parent stays without parents: it gives up what it waits for.
+    given_up = jnp.where(alone, jnp.logaddexp(waiting, 0.0), 0.0)
     further, lowest = _further(sums, at)
-    starts, gains = _starts(sums, at)
-    completions = jax.nn.logsumexp(jnp.append(starts.reshape(-1), 0.0))
-    starts = starts - completions
+    shares = starts - given_up[:, None]
+    shares = shares - jax.nn.logsumexp(shares, axis=0, where=jnp.isfinite(shares))
     latest = jnp.where(begun, lowest * d + present, 0)
 
     passed_over = alone & (position <= reached)
-    flags = [has_parents, has_children, alone, passed_over, parents, parents & (nodes == first), begun & (nodes == present)]
-    values = [
-        further,
-        gains,
-        jax.nn.logsumexp(starts, axis=0),
-        jax.nn.logsumexp(starts, axis=1),
-        jnp.broadcast_to(-completions, d),
-    ]
+    is_first, is_present = parents & (nodes == first), begun & (nodes == present)
+    flags = [has_parents, has_children, alone, passed_over, parents, is_first, is_present]
+    now = jax.nn.logsumexp(starts, axis=0)
+    values = [further, further - given_up, waiting, now, open_sums - now, given_up]
     columns = [*flags, position / d, *(_feature(value) for value in values)]
     return Observation(
         jnp.stack([column.astype(jnp.float32) for column in columns], axis=-1),
-        further.astype(jnp.float32),
-        starts.astype(jnp.float32),
-        -completions.astype(jnp.float32),
+        _bounded(jnp.append(further - given_up, 0.0))[:-1],
+        _bounded(shares),
         jnp.where(begun, present, d),
         latest.astype(jnp.int32),
     )
@@ -262,11 +259,11 @@ def _further(sums: Array, at: _Frontier) -> tuple[Array, Array]:
     return jnp.where(free, weights, -jnp.inf), jnp.where(others.any(), lowest, at.first)
 
 
-def _starts(sums: Array, at: _Frontier) -> tuple[Array, Array]:
-    """Log-weights of first edges, float64 [d, d], relative to stopping; and what the nodes gain by parents.
+def _starts(sums: Array, at: _Frontier) -> tuple[Array, Array, Array]:
+    """Log-weights of first edges, float64 [d, d]: of each, all parent sets with this latest parent.
 
-    Of each: the sum over all parent sets with this latest parent, times what the nodes with larger labels gain
-    by parents among those before them.
+    Also, for nodes without neighbours, the log-sums of the parent sets that they may have at once, [d], and of
+    all parent sets, [d]. All are relative to the empty set.
     """
     d = len(at.position)
     nodes = jnp.arange(d, dtype=jnp.int32)
@@ -278,18 +275,22 @@ def _starts(sums: Array, at: _Frontier) -> tuple[Array, Array]:
     before = at.position <= at.reached
     # A node that was passed over by a larger label needs it, or a later node, as a parent.
     passed = jnp.where(before[:, None] & (nodes[:, None] > nodes), at.position[:, None], -1).max(axis=0)
-    allowed = at.alone & (at.position[:, None] >= passed)
-    gains = jnp.take_along_axis(totals, at.position[:, None], axis=1)[:, 0]
-    to_come = jnp.where(at.alone & ~before, gains, 0.0)
-    after = jnp.cumsum(to_come[::-1])[::-1] - to_come
-    weights = latest + after[jnp.maximum(nodes[:, None], nodes)]
-    return jnp.where(allowed, weights, -jnp.inf), jnp.where(at.alone, gains, -jnp.inf)
+    latest = jnp.where(at.alone & (at.position[:, None] >= passed), latest, -jnp.inf)
+    waiting = jax.nn.logsumexp(jnp.where(before[:, None], latest, -jnp.inf), axis=0)
+    return latest, waiting, jnp.where(at.alone, totals[:, -1], -jnp.inf)
 
 
 def log_difference(larger: Array, smaller: Array) -> Array:
     """`log(exp larger − exp smaller)`; −inf where they are equal."""
     ratio = jnp.where(smaller < larger, smaller - larger, -jnp.inf)
     return jnp.where(smaller < larger, larger + jnp.log(-jnp.expm1(ratio)), -jnp.inf)
+
+
+def _bounded(log_weights: Array) -> Array:
+    """Log-weights within `_SUREST` nats of the largest, in each column; −inf stays."""
+    largest = log_weights.max(axis=0)
+    bounded = jnp.maximum(log_weights, jnp.where(jnp.isfinite(largest), largest - _SUREST, 0.0))
+    return jnp.where(jnp.isfinite(log_weights), bounded, -jnp.inf).astype(jnp.float32)
 
 
 def _feature(value: Array) -> Array:

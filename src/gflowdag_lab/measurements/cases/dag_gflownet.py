@@ -4,7 +4,7 @@ Every error comes in two columns: raw policy samples, and importance-weighted. O
 `iterations=N` or `budget=SECONDS`, `batch=N`, `training_graphs=N`; `data=raw` or `data=standardised` alone
 (five and twenty variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`,
 `first=N` (five); `files=A,B` (five, pooled); `d=N` and `rows=N` (rows);
-`preset=NAME` (Sachs, twenty, rows, curve);
+`preset=NAME` (five, Sachs, twenty, rows, curve);
 `fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import softmax
 
 from gflowdag import metrics
-from gflowdag.estimators import PRESETS, preset_for
+from gflowdag.estimators import PRESETS, DAGGFlowNet, preset_for
 from gflowdag.exact import reference
 from gflowdag.gflownet import Options as Optimisation
 from gflowdag.gflownet import (
@@ -34,6 +34,7 @@ from gflowdag.gflownet import (
     train,
 )
 from gflowdag.graph import all_dags, markov_blanket_features, path_features
+from gflowdag.posterior.importance import relative_ess
 from gflowdag.score import Score
 from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
@@ -134,15 +135,20 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
     graphs = all_dags(5)
     score = paper_score(problems.linear_gaussian(5, 100, network, standardize=standardize).data)
     space, log_scores = edge_space(score), score.log_score(graphs)
+    name = options.extra.get("preset", "fast")
+    preset, on_processor = preset_for(name, 5), time.process_time()
     trained = train(
-        edge_rows.learner(score, options),
+        edge_rows.learner(score, options)
+        if name == "fast"
+        else DAGGFlowNet(preset=name).make_learner(score, preset, options.seed),
         jax.random.key(options.seed),
-        **edge_rows.length(options, PRESETS["fast"].iterations),
-        options=preset_for("fast", 5).options,
+        **edge_rows.length(options, preset.iterations),
+        options=preset.options,
     )
+    on_processor = time.process_time() - on_processor
     started = time.perf_counter()
     samples = sample(space, trained.params, jax.random.key(network), 10_000)
-    even = balanced_dags(space, trained.params, jax.random.key(network), 10_000)
+    even = balanced_dags(space, trained.params, jax.random.key(network), 10_000) if name == "fast" else None
     sampling_seconds = time.perf_counter() - started
     learnt, exact = policy_distribution(space, trained.params, graphs), softmax(log_scores)
     ideal = graphs[np.random.default_rng(network).choice(len(graphs), 10_000, p=exact)]
@@ -150,7 +156,7 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
     beliefs = {
         "": (drawn, alike),
         "_weighted": (drawn, softmax(_log_weights(score, samples))),
-        "_balanced": (np.asarray(even.built), alike),
+        **({} if even is None else {"_balanced": (np.asarray(even.built), alike)}),
         "_policy": (graphs, learnt),
         "_ideal": (ideal, alike),
     }
@@ -159,7 +165,9 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
         "network": network,
         "iterations": trained.iterations,
         "seconds": trained.seconds + sampling_seconds,
+        "cpu_seconds": on_processor,
         "jsd": _jsd(learnt, log_scores),
+        "ess": relative_ess(_log_weights(score, samples)),
         "points": {
             name + suffix: [_probabilities(feature, graphs, exact), _probabilities(feature, *belief)]
             for suffix, belief in beliefs.items()
@@ -180,8 +188,9 @@ def _pooled(rows: list[Row]) -> Row:
     return {
         "data": rows[0]["data"],
         "network": f"{min(networks)} to {max(networks)}",
-        **{name: float(np.mean([row[name] for row in rows])) for name in ("iterations", "seconds", "jsd")},
+        **{name: float(np.mean([row[name] for row in rows])) for name in ("iterations", "seconds", "cpu_seconds", "jsd")},
         "jsd_max": max(row["jsd"] for row in rows),
+        "max_error_policy": max(np.abs(np.subtract(*row["points"]["edges_policy"])).max() for row in rows),
         **{
             f"r_{name}": float(
                 np.corrcoef(*np.concatenate([row["points"][name] for row in rows], axis=1))[0, 1]
