@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from gflowdag.estimators.paper_recipe import RETUNED, PaperRecipe
 from gflowdag.estimators.parameters import keyword_parameters, one_of, positive, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.gflownet.balanced import balanced_dags
+from gflowdag.gflownet.learners.canonical import CanonicalLearner
 from gflowdag.gflownet.learners.edge_cloning import EdgeCloning
 from gflowdag.gflownet.learners.edges import EdgeLearner
 from gflowdag.gflownet.learners.paper import PaperLearner
@@ -32,8 +34,11 @@ from gflowdag.gflownet.objectives import OBJECTIVES
 from gflowdag.gflownet.policies.pairs import default_width
 from gflowdag.gflownet.sampling import Samples, sample
 from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.canonical import CanonicalSpace, canonical_space
 from gflowdag.gflownet.spaces.edges import MAX_MEMORY, EdgeSpace, check_memory, edge_space
 from gflowdag.gflownet.trainer import Options, train
+from gflowdag.orders.candidates import dense_candidates
+from gflowdag.orders.labels import likely_order
 from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
@@ -42,7 +47,7 @@ from gflowdag.runtime.progress import Progress, begin_phase, silent
 from gflowdag.score import Prior, Score
 from gflowdag.score.base import MAX_TABLE_VARIABLES
 
-_NUM_CLONED = 100_000  # graphs of chains that the preset `chains` learns from
+_NUM_CLONED = 100_000  # graphs of chains that the presets `canonical` and `chains` learn from
 PAPERS_NETWORK = "0.2.0"  # version that last changed it: checkpoints of another network are refused
 
 
@@ -59,8 +64,11 @@ PRESETS = {
     "paper": Preset(100_000, PaperRecipe().batch_size, PaperRecipe().options()),
     "retuned": Preset(12_000, RETUNED.batch_size, RETUNED.options()),
     "chains": Preset(10_000, 2048, Options(learning_rate=1e-3)),
+    "canonical": Preset(4000, 1024, Options(learning_rate=1e-3)),
 }
+_AUTO = "auto"
 _RECIPES = {"paper": PaperRecipe(), "retuned": RETUNED}
+_MOST_FAST = 12  # variables up to which `fast` reaches the posterior in minutes
 _FEW = 6  # variables up to which `fast` has soon tempered its reward; cooling down is then what is left to do
 
 
@@ -81,10 +89,13 @@ class DAGGFlowNet(TrainedLearner):
     where the weights can be trusted, they also correct the marginals.
 
     Args:
-        preset: `"fast"` (default), `"paper"`, the network, the recipe and (unless `prior` names another) the
-            structure prior of the paper, `"retuned"`, the same method with a smaller network and a recipe of
-            our own, or `"chains"`, maximum likelihood on the graphs of Markov chains over orders, for more
-            than a dozen variables.
+        preset: `"auto"` (default) takes `"canonical"` up to 20 variables. Beyond, and with required edges, an
+            `objective` or balanced draws, it takes `"fast"` up to 12 variables, then `"chains"`.
+            `"canonical"`: nodes get their parents one after another, along the canonical order of each graph;
+            learns from the graphs of Markov chains over orders. `"chains"`: the same, with edges in any
+            order. `"fast"`: learns from its own trajectories. `"paper"`: the network, the recipe and (unless
+            `prior` names another) the structure prior of the paper. `"retuned"`: the same method with a
+            smaller network and a recipe of our own.
         recipe: constants of the preset `paper`, by default those of the official implementation. What is
             also set here (`batch_size`, `learning_rate`) is taken from here.
         iterations: training steps; by default those of the preset.
@@ -92,10 +103,11 @@ class DAGGFlowNet(TrainedLearner):
             two ends it.
         objective: `"trajectory"` (default of `fast`), `"subtrajectory"` or `"detailed"` balance (the only
             one of `paper` and `retuned`).
-        batch_size: trajectories (`fast`), transitions (`paper`, `retuned`) or states (`chains`) in a training
-            step.
+        batch_size: trajectories (`fast`), transitions (`paper`, `retuned`) or states (`canonical`, `chains`)
+            in a training step.
         learning_rate: of Adam; by default that of the preset.
-        chain_steps: steps of the Markov chains that the preset `chains` learns from, a third of them burn-in.
+        chain_steps: steps of the Markov chains that the presets `canonical` and `chains` learn from, a third
+            of them burn-in.
         num_chains: chains side by side.
         num_weighted: graphs behind the evidence, the diagnostics and the edge marginals.
         sampling_batch: graphs that are drawn side by side, by default 250 on a CPU and 1000 on a GPU. It
@@ -119,7 +131,7 @@ class DAGGFlowNet(TrainedLearner):
         answer="weighted, checks itself",
         gives="samples, evidence",
         checked_by="ESS and Pareto k of its weights, and held-out graphs of Markov chains",
-        use_when='the method of the paper (up to about 12 variables; `preset="chains"` beyond)',
+        use_when="the method of the paper, edge by edge (up to about 20 variables)",
         most_variables=64,  # the trajectories of a batch fill the memory that they may take
         discrete_measured=MAX_TABLE_VARIABLES,  # beyond, scores are computed on demand
         trains=True,
@@ -127,7 +139,7 @@ class DAGGFlowNet(TrainedLearner):
         num_bytes=mebibytes({5: 558, 11: 645}),
     )
 
-    preset: str = one_of("fast", PRESETS)
+    preset: str = one_of(_AUTO, (_AUTO, *PRESETS))
     recipe: PaperRecipe | None = None
     objective: str | None = one_of(None, OBJECTIVES)
     batch_size: int | None = whole(None)
@@ -157,6 +169,8 @@ class DAGGFlowNet(TrainedLearner):
         )
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        if self.preset == _AUTO:
+            return self.for_score(score)._infer(score, seed, progress)
         preset = self.training_preset(score.num_variables)
         num_devices = count_devices(self.devices, batch_size=preset.batch_size)
         learner = self.make_learner(score, preset, seed, progress)
@@ -184,12 +198,34 @@ class DAGGFlowNet(TrainedLearner):
             posterior = posterior.with_diagnostics(extra=extra)
         return posterior
 
+    def for_score(self, score: Score) -> Self:
+        """The same estimator with the preset that `auto` takes for a score."""
+        if self.preset != _AUTO:
+            return self
+        chosen = copy(self)
+        if self.objective is None and _has_canonical_paths(score) and self.draws == "iid":
+            chosen.preset = "canonical"
+        else:
+            chosen.preset = "fast" if score.num_variables <= _MOST_FAST or self.objective else "chains"
+        return chosen
+
     def posterior_of(
-        self, score: Score, seed: int, space: EdgeSpace, policy: Policy, key: Array, iterations: int
+        self,
+        score: Score,
+        seed: int,
+        space: EdgeSpace | CanonicalSpace,
+        policy: Policy,
+        key: Array,
+        iterations: int,
     ) -> Posterior:
         """The posterior of a trained policy, and its test on held-out graphs."""
         count = max(self.num_weighted, self.num_samples)
         if self.draws == "balanced":
+            if not isinstance(space, EdgeSpace):
+                raise GFlowDAGError(
+                    "balanced draws need edges in any order, and the preset 'canonical' has one order "
+                    f"alone: set {option('preset', 'fast')}, or leave draws out"
+                )
             samples = balanced_dags(space, policy, key, count)
         else:
             samples = sample(space, policy, key, count, batch=self.sampling_batch)
@@ -204,7 +240,7 @@ class DAGGFlowNet(TrainedLearner):
     def _settings(self) -> list[Any]:
         """What decides about training, besides the data and its length."""
         settings = [self.preset, self.objective, self.batch_size, self.learning_rate]
-        if self.preset == "chains":
+        if self.preset in ("canonical", "chains"):
             settings += [self.chain_steps, self.num_chains]
         elif self.preset in _RECIPES:
             settings += [PAPERS_NETWORK, self._recipe()]
@@ -234,11 +270,21 @@ class DAGGFlowNet(TrainedLearner):
 
     def make_learner(
         self, score: Score, preset: Preset, seed: int, progress: Progress = silent
-    ) -> EdgeLearner | EdgeCloning | PaperLearner:
+    ) -> EdgeLearner | EdgeCloning | CanonicalLearner | PaperLearner:
         """What is trained; a subclass may train something else."""
         d = score.num_variables
-        if self.preset == "chains":
-            return self._cloning_learner(score, preset, seed, progress)
+        if self.preset in ("canonical", "chains"):
+            if self.objective is not None:
+                raise GFlowDAGError(f"the preset {self.preset!r} maximises a likelihood: leave objective out")
+            graphs, log_scores = self._graphs_of_chains(score, seed, progress)
+            if self.preset == "canonical":
+                return CanonicalLearner(
+                    _canonical_space(score, seed), graphs, log_scores, batch_size=preset.batch_size
+                )
+            width = default_width(d)
+            return EdgeCloning(
+                edge_space(score), graphs, log_scores, batch_size=preset.batch_size, width=width
+            )
         if self.preset in _RECIPES:
             if self.objective not in (None, "detailed"):
                 raise GFlowDAGError(
@@ -266,10 +312,8 @@ class DAGGFlowNet(TrainedLearner):
         begin_phase(progress, "chains")
         return jnp.asarray(short_chains(score, seed, self.num_training_graphs, progress).samples)
 
-    def _cloning_learner(self, score: Score, preset: Preset, seed: int, progress: Progress) -> EdgeCloning:
-        """A learner with the graphs of Markov chains to learn from."""
-        if self.objective is not None:
-            raise GFlowDAGError("the preset 'chains' maximises a likelihood: leave objective out")
+    def _graphs_of_chains(self, score: Score, seed: int, progress: Progress) -> tuple[Array, Array]:
+        """Graphs of Markov chains to learn from, bool [n, d, d], and their log scores, float64 [n]."""
         begin_phase(progress, "chains")
         chains = order_chains(
             score,
@@ -280,13 +324,23 @@ class DAGGFlowNet(TrainedLearner):
             deadline=self._deadline.share(SHARE_OF_CHAINS),
             progress=progress,
         )
-        return EdgeCloning(
-            edge_space(score),
-            jnp.asarray(chains.samples),
-            jnp.asarray(chains.log_scores),
-            batch_size=preset.batch_size,
-            width=default_width(score.num_variables),
+        return jnp.asarray(chains.samples), jnp.asarray(chains.log_scores)
+
+
+def _has_canonical_paths(score: Score) -> bool:
+    """Whether the score's table is small enough, and every path may begin with the empty graph."""
+    return score.has_small_table and not score.constraints.required.any()
+
+
+def _canonical_space(score: Score, seed: int) -> CanonicalSpace:
+    """The state space of canonical paths, with labels along a likely order."""
+    if not _has_canonical_paths(score):
+        raise GFlowDAGError(
+            f"the preset 'canonical' takes up to {MAX_TABLE_VARIABLES} variables and no required edges: set "
+            f"{option('preset', 'chains')}"
         )
+    table = score.dense_table()
+    return canonical_space(table, likely_order(dense_candidates(table), np.random.default_rng(seed)))
 
 
 def weighted_posterior(score: Score, samples: Samples, num_samples: int, held_out: np.ndarray) -> Posterior:

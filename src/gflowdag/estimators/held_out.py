@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from gflowdag.estimators.order_mcmc import OrderMCMC
 from gflowdag.gflownet.retrace import weigh
-from gflowdag.gflownet.spaces import Policy
-from gflowdag.gflownet.spaces.edges import EdgeSpace
+from gflowdag.gflownet.spaces import Policy, StateSpace
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.deadline import Deadline
@@ -50,7 +49,7 @@ def short_chains(score: Score, seed: int, num_graphs: int, progress: Progress = 
 
 
 def held_out_log_weights(
-    score: Score, seed: int, num_held_out_graphs: int, space: EdgeSpace, policy: Policy
+    score: Score, seed: int, num_held_out_graphs: int, space: StateSpace, policy: Policy
 ) -> NDArray[np.float64]:
     """Log importance weights of graphs that the policy did not draw, [num_held_out_graphs]."""
     if not num_held_out_graphs:

@@ -12,6 +12,7 @@ from jax import Array
 from gflowdag.data import Dataset
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
 from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces.canonical import CanonicalSpace
 from gflowdag.gflownet.spaces.edges import EdgeSpace
 from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
 from gflowdag.gflownet.trainer import clipped_adam, train
@@ -26,7 +27,7 @@ class TrainedStack(NamedTuple):
 
     estimator: DAGGFlowNet
     scores: list[Score]
-    spaces: list[EdgeSpace]
+    spaces: list[EdgeSpace | CanonicalSpace]
     params: Any  # leaves have a leading axis [data sets]
     iterations: int
     seed: int
@@ -61,6 +62,7 @@ def train_together(
     """
     seed = int(generator(estimator.random_state).integers(2**31))
     scores = [make_score(table, score=estimator.score, prior=estimator.structure_prior) for table in tables]
+    estimator = estimator.for_score(scores[0])
     preset = estimator.training_preset(scores[0].num_variables)
     learners = [estimator.make_learner(score, preset, seed + index) for index, score in enumerate(scores)]
     train_key, sample_key = jax.random.split(jax.random.key(seed))

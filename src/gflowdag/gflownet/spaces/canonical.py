@@ -3,8 +3,8 @@
 Of a DAG, always place the smallest label whose parents are all placed: that is its *canonical order*. The
 edge that came last is taken from the node that is placed last among those with parents: of its parents the
 one with the smallest label, and in the end the parent that is placed latest. As long as that one stays, the
-node keeps its place, and the nodes before it keep theirs anyhow. So each DAG has one path, the backward policy
-is certain, and nodes get their parents one after another:
+node keeps its place, and the nodes before it keep theirs anyhow. So each DAG has one path, the backward
+policy is certain, and nodes get their parents one after another:
 
 - the parents of the present node that may still come were placed before its latest parent and have smaller
   labels than those it has beside that one. What they are worth is a sum over parent sets (`parent_sums`);
@@ -42,8 +42,12 @@ class Observation(NamedTuple):
     """What a policy sees of a state, with log-weights that sums of scores give its actions."""
 
     nodes: Array  # float32 [d, NUM_FEATURES]
-    further: Array  # float32 [d], of a further parent of the present node, relative to none; −inf: not allowed
-    starts: Array  # float32 [d, d], of the first edge of another node, each column sums to 1; −inf: not allowed
+    further: (
+        Array  # float32 [d], of a further parent of the present node, relative to none; −inf: not allowed
+    )
+    starts: (
+        Array  # float32 [d, d], of the first edge of another node, each column sums to 1; −inf: not allowed
+    )
     present: Array  # int32 [], the node that gets its parents; d in the empty graph
     latest: Array  # int32 [], the action that led here; 0 in the empty graph
 
@@ -132,9 +136,9 @@ def canonical_space(table: NDArray[np.float64], order: NDArray) -> CanonicalSpac
 def parent_sums(table: NDArray[np.float64], order: NDArray) -> NDArray[np.float64]:
     """Log-sums over parent sets of which the larger labels are fixed, float64 [d, d, 2^(d−1)].
 
-    `out[j, k, P]` sums the scores of node `j` over all sets that agree with `P` in all but its `k` smallest
-    members, and hold some of those of `P` among these: the stages of one zeta transform. Nodes are numbered by
-    their labels, parent sets are compressed as in the table.
+    `out[j, k, P]` sums the scores of node `j` over all sets that agree with `P` but for the `k` smallest other
+    labels, and hold some of those of `P` among these: the stages of one zeta transform. Nodes are numbered
+    by their labels, parent sets are compressed as in the table.
     """
     order = np.asarray(order)
     d = len(order)
@@ -255,15 +259,17 @@ def _further(sums: Array, at: _Frontier) -> tuple[Array, Array]:
 
     # Among the smaller labels the sums hold sets without the latest parent too: these do not count.
     stays = log_difference(total(index), total(index & ~(1 << at.first)))
-    weights = jnp.where(at.first < nodes, stays, total(index)) - sums[at.present, 0, compress(has, at.present)]
+    weights = (
+        jnp.where(at.first < nodes, stays, total(index)) - sums[at.present, 0, compress(has, at.present)]
+    )
     return jnp.where(free, weights, -jnp.inf), jnp.where(others.any(), lowest, at.first)
 
 
 def _starts(sums: Array, at: _Frontier) -> tuple[Array, Array, Array]:
     """Log-weights of first edges, float64 [d, d]: of each, all parent sets with this latest parent.
 
-    Also, for nodes without neighbours, the log-sums of the parent sets that they may have at once, [d], and of
-    all parent sets, [d]. All are relative to the empty set.
+    Also, for nodes without neighbours, the log-sums of the parent sets that they may have at once, [d], and
+    of all parent sets, [d]. All are relative to the empty set.
     """
     d = len(at.position)
     nodes = jnp.arange(d, dtype=jnp.int32)

@@ -3,7 +3,7 @@
 Every error comes in two columns: raw policy samples, and importance-weighted. Options of all cases:
 `iterations=N` or `budget=SECONDS`, `batch=N`, `training_graphs=N`; `data=raw` or `data=standardised` alone
 (five and twenty variables), `data=continuous` or `data=interventional` alone (Sachs); `networks=N`,
-`first=N` (five); `files=A,B` (five, pooled); `d=N` and `rows=N` (rows);
+`first=N` (five, twenty); `files=A,B` (five, pooled); `d=N` (twenty, rows) and `rows=N` (rows);
 `preset=NAME` (five, Sachs, twenty, rows, curve);
 `fast_budget=SECONDS`, `paper_budget=SECONDS`, `paper_batch=N`, `paper_rate=X`, `network=N` (learning curves).
 """
@@ -105,10 +105,12 @@ def dag_gflownet_sachs(options: Options) -> Iterator[Row]:
 
 @case
 def dag_gflownet_twenty(options: Options) -> Iterator[Row]:
-    """d = 20, N = 100, raw and standardised."""
+    """d = 20, N = 100, raw and standardised; one data set, or `networks=N` from `first=N` on."""
+    d, first = int(options.extra.get("d", 8 if options.quick else 20)), int(options.extra.get("first", 0))
     for standardize in edge_rows.scalings(options):
-        problem = problems.linear_gaussian(8 if options.quick else 20, 100, 0, standardize=standardize)
-        yield edge_rows.against_exact(problem, options, default_iterations=6000)
+        for seed in range(first, first + int(options.extra.get("networks", 1))):
+            problem = problems.linear_gaussian(d, 100, seed, standardize=standardize)
+            yield edge_rows.against_exact(problem, options, default_iterations=6000)
 
 
 @case
@@ -188,7 +190,10 @@ def _pooled(rows: list[Row]) -> Row:
     return {
         "data": rows[0]["data"],
         "network": f"{min(networks)} to {max(networks)}",
-        **{name: float(np.mean([row[name] for row in rows])) for name in ("iterations", "seconds", "cpu_seconds", "jsd")},
+        **{
+            name: float(np.mean([row[name] for row in rows]))
+            for name in ("iterations", "seconds", "cpu_seconds", "jsd")
+        },
         "jsd_max": max(row["jsd"] for row in rows),
         "max_error_policy": max(np.abs(np.subtract(*row["points"]["edges_policy"])).max() for row in rows),
         **{
