@@ -120,7 +120,7 @@ def test_no_default_is_outside_of_its_limits(name: str) -> None:
         (
             "dag-gflownet",
             {"preset": "slow"},
-            """preset must be "fast", "paper", "retuned" or "chains", got 'slow'""",
+            """preset must be "auto", "fast", "paper", "retuned", "chains" or "canonical", got 'slow'""",
         ),
         ("exact", {"max_variables": "20"}, "max_variables must be 1 or more, got '20'"),
     ],

@@ -137,7 +137,9 @@ def fit(
     completions: Annotated[
         int | None, typer.Option(min=1, help="Number of completed tables, where cells are missing.")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="fast, chains, retuned or paper (dag-gflownet).")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="auto, canonical, fast, chains, retuned or paper (dag-gflownet).")
+    ] = None,
     recipe: RecipeFile = None,
     out: Annotated[Path | None, typer.Option(help="Run folder (default: runs/NAME-METHOD).")] = None,
     resume: Annotated[

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from scipy.special import softmax
 
-from gflowdag.errors import GFlowDAGError
+from gflowdag.errors import GFlowDAGError, TooLargeError
 from gflowdag.estimators.base import SHARE_OF_CHAINS, TrainedLearner
 from gflowdag.estimators.held_out import (
     downgrade_if_unseen,
@@ -89,8 +89,8 @@ class DAGGFlowNet(TrainedLearner):
     where the weights can be trusted, they also correct the marginals.
 
     Args:
-        preset: `"auto"` (default) takes `"canonical"` up to 20 variables. Beyond, and with required edges, an
-            `objective` or balanced draws, it takes `"fast"` up to 12 variables, then `"chains"`.
+        preset: `"auto"` (default) takes `"fast"` up to 6 variables, `"canonical"` up to 20, then `"chains"`;
+            with required edges, an `objective` or balanced draws, `"fast"` up to 12, then `"chains"`.
             `"canonical"`: nodes get their parents one after another, along the canonical order of each graph;
             learns from the graphs of Markov chains over orders. `"chains"`: the same, with edges in any
             order. `"fast"`: learns from its own trajectories. `"paper"`: the network, the recipe and (unless
@@ -202,11 +202,18 @@ class DAGGFlowNet(TrainedLearner):
         """The same estimator with the preset that `auto` takes for a score."""
         if self.preset != _AUTO:
             return self
+        d, most = score.num_variables, self.record.most_variables
+        if most is not None and d > most:
+            raise TooLargeError(
+                f"DAG-GFlowNet takes up to {most} variables, not {d}: use parent-set-mcmc, or set "
+                f"{option('preset', 'chains')}, which was not measured there"
+            )
         chosen = copy(self)
-        if self.objective is None and _has_canonical_paths(score) and self.draws == "iid":
-            chosen.preset = "canonical"
+        any_order = self.objective is not None or self.draws == "balanced" or not has_canonical_paths(score)
+        if any_order or d <= _FEW:
+            chosen.preset = "fast" if d <= _MOST_FAST or self.objective is not None else "chains"
         else:
-            chosen.preset = "fast" if score.num_variables <= _MOST_FAST or self.objective else "chains"
+            chosen.preset = "canonical"
         return chosen
 
     def posterior_of(
@@ -327,14 +334,14 @@ class DAGGFlowNet(TrainedLearner):
         return jnp.asarray(chains.samples), jnp.asarray(chains.log_scores)
 
 
-def _has_canonical_paths(score: Score) -> bool:
+def has_canonical_paths(score: Score) -> bool:
     """Whether the score's table is small enough, and every path may begin with the empty graph."""
     return score.has_small_table and not score.constraints.required.any()
 
 
 def _canonical_space(score: Score, seed: int) -> CanonicalSpace:
     """The state space of canonical paths, with labels along a likely order."""
-    if not _has_canonical_paths(score):
+    if not has_canonical_paths(score):
         raise GFlowDAGError(
             f"the preset 'canonical' takes up to {MAX_TABLE_VARIABLES} variables and no required edges: set "
             f"{option('preset', 'chains')}"

@@ -56,7 +56,7 @@ class PartlyRemedied(DAGGFlowNet):
     """
 
     def __init__(self, *, temperature_schedule: bool, reparametrised: bool, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(preset="fast", **options)
         self.temperature_schedule = temperature_schedule
         self.reparametrised = reparametrised
 

@@ -136,9 +136,9 @@ def canonical_space(table: NDArray[np.float64], order: NDArray) -> CanonicalSpac
 def parent_sums(table: NDArray[np.float64], order: NDArray) -> NDArray[np.float64]:
     """Log-sums over parent sets of which the larger labels are fixed, float64 [d, d, 2^(d−1)].
 
-    `out[j, k, P]` sums the scores of node `j` over all sets that agree with `P` but for the `k` smallest other
-    labels, and hold some of those of `P` among these: the stages of one zeta transform. Nodes are numbered
-    by their labels, parent sets are compressed as in the table.
+    `out[j, k, P]` sums the scores of node `j` over all sets that agree with `P` but for the `k` smallest
+    other labels, and hold some of those of `P` among these: the stages of one zeta transform. Nodes are
+    numbered by their labels, parent sets are compressed as in the table.
     """
     order = np.asarray(order)
     d = len(order)
