@@ -142,14 +142,16 @@ def test_a_short_training_comes_near_the_exact_posterior():
         (8, {}, "canonical"),
         (8, {"objective": "subtrajectory"}, "fast"),
         (8, {"draws": "balanced"}, "fast"),
-        (14, {"knowledge": gd.Knowledge(required=[("X0", "X1")])}, "chains"),
+        (8, {"required": True}, "fast"),
+        (14, {"required": True}, "chains"),
         (21, {}, "chains"),
     ],
 )
 def test_the_preset_follows_the_size_and_what_is_asked(d, options, preset):
-    knowledge = options.pop("knowledge", None)
-    score = make_score(linear_gaussian(d), knowledge=knowledge)
-    chosen = gd.DAGGFlowNet(**options).for_score(score)
+    data, settings = linear_gaussian(d), {name: options[name] for name in options if name != "required"}
+    knowledge = gd.Knowledge(required=[(data.names[0], data.names[1])]) if "required" in options else None
+    score = make_score(data, knowledge=knowledge)
+    chosen = gd.DAGGFlowNet(**settings).for_score(score)
     assert chosen.preset == preset
     assert gd.DAGGFlowNet(preset="paper").for_score(score).preset == "paper"
 

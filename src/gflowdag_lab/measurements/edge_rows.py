@@ -19,7 +19,7 @@ from gflowdag.gflownet import EdgeLearner, EdgeSpace, Policy
 from gflowdag.posterior import Posterior
 from gflowdag.score import Score
 from gflowdag_lab.measurements.harness import Options, Row
-from gflowdag_lab.model import PRIOR, paper_score
+from gflowdag_lab.model import PRIOR, paper_score, score_name
 from gflowdag_lab.paper import problems
 
 
@@ -94,6 +94,7 @@ def against_exact(problem: problems.Problem, options: Options, *, default_iterat
     """Fit one problem, sample 10,000 graphs, compare with the exact posterior."""
     batch = options.extra.get("batch")
     estimator = DAGGFlowNet(
+        score=score_name(problem.data),
         prior=PRIOR,
         preset=options.extra.get("preset", "fast"),
         batch_size=int(batch) if batch else None,

@@ -34,7 +34,7 @@ from gflowdag.gflownet import (
     train,
 )
 from gflowdag.graph import all_dags, markov_blanket_features, path_features
-from gflowdag.posterior.importance import relative_ess
+from gflowdag.posterior import importance_summary
 from gflowdag.score import Score
 from gflowdag_lab.measurements import edge_rows
 from gflowdag_lab.measurements.harness import Options, Row, case, in_double_precision
@@ -169,7 +169,7 @@ def _one_of_five(network: int, standardize: bool, options: Options) -> Row:
         "seconds": trained.seconds + sampling_seconds,
         "cpu_seconds": on_processor,
         "jsd": _jsd(learnt, log_scores),
-        "ess": relative_ess(_log_weights(score, samples)),
+        "ess": importance_summary(_log_weights(score, samples)).ess,
         "points": {
             name + suffix: [_probabilities(feature, graphs, exact), _probabilities(feature, *belief)]
             for suffix, belief in beliefs.items()
