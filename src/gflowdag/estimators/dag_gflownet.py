@@ -135,8 +135,9 @@ class DAGGFlowNet(TrainedLearner):
         most_variables=64,  # the trajectories of a batch fill the memory that they may take
         discrete_measured=MAX_TABLE_VARIABLES,  # beyond, scores are computed on demand
         trains=True,
-        seconds=power_law({5: 21, 10: 310, 20: 6900}),
-        num_bytes=mebibytes({5: 558, 11: 645}),
+        # Beyond 20, where `auto` takes `chains`: estimated from that preset at 20, with 14 candidates.
+        seconds=power_law({5: 21, 11: 130, 20: 600, 21: 5000}),
+        num_bytes=mebibytes({5: 558, 11: 645, 20: 6200, 21: 1500}),
     )
 
     preset: str = one_of(_AUTO, (_AUTO, *PRESETS))

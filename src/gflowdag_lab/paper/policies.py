@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gflowdag.gflownet import EdgeSpace, Policy
+from gflowdag.gflownet import EdgeSpace, Policy, StateSpace
 from gflowdag.graph import all_dags
 from gflowdag.posterior import Posterior
 from gflowdag.runtime import atomic_write
@@ -23,10 +23,10 @@ _MOST_VARIABLES = 5  # whose DAGs are few enough to list
 
 
 def keep_policy(
-    folder: Path, problem: str, method: str, space: EdgeSpace, policy: Policy, names: Sequence[str]
+    folder: Path, problem: str, method: str, space: StateSpace, policy: Policy, names: Sequence[str]
 ) -> None:
-    """Store the probabilities of all features under a trained policy, if its DAGs can be listed."""
-    if space.num_variables > _MOST_VARIABLES:
+    """Store the probabilities of all features under a trained policy, if its DAGs can be listed and built in any order."""
+    if not isinstance(space, EdgeSpace) or space.num_variables > _MOST_VARIABLES:
         return
     graphs = all_dags(space.num_variables)
     with np.errstate(divide="ignore"):

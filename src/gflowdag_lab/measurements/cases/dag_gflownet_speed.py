@@ -15,8 +15,8 @@ import numpy as np
 from gflowdag.estimators import DAGGFlowNet
 from gflowdag.gflownet import (
     EdgeLearner,
-    EdgeSpace,
     Policy,
+    StateSpace,
     check_memory,
     default_width,
     edge_space,
@@ -94,7 +94,7 @@ def _sampling(d: int, options: Options) -> Iterator[Row]:
         yield learnt | {"lanes": lanes} | speed
 
 
-def _sampling_speed(space: EdgeSpace, policy: Policy, count: int, lanes: int | None = None) -> Row:
+def _sampling_speed(space: StateSpace, policy: Policy, count: int, lanes: int | None = None) -> Row:
     """Speed of drawing `count` graphs at once, as the estimator does; by default with its lanes too."""
     draw = eqx.Partial(sample, space, policy, num_samples=count, batch=lanes)
     draw(jax.random.key(1))  # compiles
