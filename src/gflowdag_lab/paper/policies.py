@@ -25,7 +25,7 @@ _MOST_VARIABLES = 5  # whose DAGs are few enough to list
 def keep_policy(
     folder: Path, problem: str, method: str, space: StateSpace, policy: Policy, names: Sequence[str]
 ) -> None:
-    """Store the probabilities of all features under a trained policy, if its DAGs can be listed and built in any order."""
+    """Store the probabilities of all features under a trained policy, if its DAGs can be listed."""
     if not isinstance(space, EdgeSpace) or space.num_variables > _MOST_VARIABLES:
         return
     graphs = all_dags(space.num_variables)
