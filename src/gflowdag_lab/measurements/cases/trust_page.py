@@ -84,6 +84,9 @@ of luck. It is counted by itself, as the known limit of chains.
 
     python -m gflowdag_lab.measurements false-trust
 
+Problems beyond the first 120 are run at default options alone (`--set problems=400 --set only-default=yes`),
+those of chains as far as there was time, on a busy machine.
+
 ## Faults
 
 `kill -9` at random moments, during the work and in the middle of a write; a disk that fills up, or a
