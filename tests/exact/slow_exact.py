@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal, getcontext
 from functools import cache
 
 import numpy as np
@@ -75,6 +77,31 @@ def parent_set_probabilities_by_layers(table):
 
     evidence = completions(0, 0)
     return (evidence[1:] / evidence[0]).reshape(d, width)
+
+
+def evidence_in_decimals(table):
+    """The sum over all DAGs by the plain recurrence, in numbers of 60 digits and any size."""
+    getcontext().prec = 60
+    d = len(table)
+    weights = [[Decimal(float(score)).exp() for score in row] for row in table]
+
+    @cache
+    def subset_sum(j, allowed):
+        parents = expand(np.arange(table.shape[1]), j)
+        return sum((weights[j][k] for k in np.flatnonzero(parents & ~allowed == 0)), Decimal(0))
+
+    @cache
+    def all_dags_on(nodes):
+        total, chosen = Decimal(nodes == 0), nodes
+        while chosen:
+            rest = nodes & ~chosen
+            members = [j for j in range(d) if chosen >> j & 1]
+            term = all_dags_on(rest) * math.prod((subset_sum(j, rest) for j in members), start=Decimal(1))
+            total += term if len(members) % 2 else -term
+            chosen = (chosen - 1) & nodes
+        return total
+
+    return all_dags_on((1 << d) - 1)
 
 
 def random_table(d, rng, *, scale=2.0, penalty=0.0, forbidden=0.0):

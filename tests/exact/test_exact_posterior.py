@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from slow_exact import brute_force, parent_set_probabilities_by_layers, random_table
+from slow_exact import brute_force, evidence_in_decimals, parent_set_probabilities_by_layers, random_table
 
-from gflowdag.errors import KnowledgeError, ScoreError, TooLargeError
-from gflowdag.exact import check_size, posterior, recurrence
+from gflowdag.errors import FileFormatError, KnowledgeError, ScoreError, TooLargeError, TrainingError
+from gflowdag.exact import Saved, check_size, given_edges, posterior, recurrence
 from gflowdag.graph.bits import expand, popcount
+from gflowdag.runtime import checkpoints
 
 
 def tables_with_constraints():
@@ -31,9 +33,10 @@ def tables_with_constraints():
 
 
 @pytest.mark.parametrize(("_name", "table"), list(tables_with_constraints()))
-@pytest.mark.parametrize("low_bits", [1, 12])
-def test_evidence_and_marginals_equal_brute_force(_name, table, low_bits, monkeypatch):
-    monkeypatch.setattr(recurrence, "LOW_BITS", low_bits)  # 1: many blocks, 12: a single one
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_evidence_and_marginals_equal_brute_force(_name, table, share, monkeypatch):
+    monkeypatch.setattr(recurrence, "HIGH_OF_DAGS", share)  # 0: a single block, 1: one for every set
+    monkeypatch.setattr(recurrence, "HIGH_OF_COMPLETIONS", share)
     log_evidence, edges, paths, parent_sets = brute_force(table)
     exact = posterior(table)
     # Scores of 1e4 nats carry an absolute rounding of 1e-12 each.
@@ -79,7 +82,7 @@ def test_a_constant_table_counts_the_dags(d):
 
 
 def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(recurrence, "LOW_BITS", 4)
+    monkeypatch.setattr(recurrence, "_SMALL", 4)
     table = random_table(9, np.random.default_rng(1), scale=20.0)
     one, four = posterior(table, threads=1), posterior(table, threads=4)
     assert one.log_evidence == four.log_evidence
@@ -128,3 +131,67 @@ def test_sixteen_variables_take_less_than_ten_seconds():
     started = time.process_time()
     posterior(table)
     assert time.process_time() - started < 10
+
+
+class _Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("recurrence_and_layer", [("after_dags", 2), ("after_completions", 3)])
+def test_a_computation_that_was_killed_goes_on_and_gives_the_same_answer(
+    recurrence_and_layer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE_OF_TIME", math.inf)
+    table = random_table(9, np.random.default_rng(1), scale=20.0)
+    name, layer = recurrence_and_layer
+    killed, keep = Saved(tmp_path, "this table", 9, resume=False), getattr(Saved, name)
+
+    def keep_and_die(self, state):
+        keep(self, state)
+        if state.layers == layer:
+            raise _Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Saved, name, keep_and_die)
+        with pytest.raises(_Killed):
+            posterior(table, saved=killed)
+    resumed = Saved(tmp_path, "this table", 9, resume=True)
+    assert resumed.dags is not None
+    begun = resumed.dags if name == "after_dags" else resumed.completions
+    assert begun is not None
+    assert begun.layers == layer
+    done = []
+    got = posterior(table, saved=resumed, progress=lambda done_now, total, **_: done.append(done_now / total))
+    assert done[0] > (0.0 if name == "after_dags" else 0.5)  # the first half is not computed again
+    for one, other in zip(got, posterior(table), strict=True):
+        np.testing.assert_array_equal(one, other)
+    resumed.discard()
+    assert Saved(tmp_path, "this table", 9, resume=True).dags is None
+
+
+def test_sums_of_another_table_are_not_continued(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE_OF_TIME", math.inf)
+    posterior(np.zeros((5, 16)), saved=Saved(tmp_path, "this table", 5, resume=False))
+    with pytest.raises(TrainingError, match="other data"):
+        Saved(tmp_path, "another table", 5, resume=True)
+    with pytest.raises(FileFormatError, match="damaged"):
+        Saved(tmp_path, "this table", 6, resume=True)
+
+
+def test_a_short_computation_writes_no_file(tmp_path):
+    posterior(np.zeros((5, 16)), saved=Saved(tmp_path, "this table", 5, resume=False))
+    assert not list(tmp_path.iterdir())
+
+
+def test_scores_thousands_of_nats_apart_stay_in_range():
+    table = random_table(6, np.random.default_rng(2), scale=4000.0, penalty=-500.0)  # beyond any double
+    table[3:] = random_table(6, np.random.default_rng(3), scale=0.5)[3:]  # and sums with many terms
+    exact, whole = posterior(table), evidence_in_decimals(table)
+    assert exact.log_evidence == pytest.approx(float(whole.ln()), rel=1e-14)
+    for i, j in itertools.permutations(range(6), 2):
+        required = np.zeros((6, 6), dtype=bool)
+        required[i, j] = True
+        with_edge = evidence_in_decimals(given_edges(table, required, np.zeros_like(required)))
+        assert exact.edge_probabilities[i, j] == pytest.approx(float(with_edge / whole), abs=1e-11)

@@ -10,8 +10,9 @@ from gflowdag.estimators.cost import automatic_choice, expected_rounds
 from gflowdag.estimators.method import Method, Problem
 from gflowdag.estimators.parameters import check_parameters, keyword_parameters, whole
 from gflowdag.estimators.registry import estimator_class
+from gflowdag.exact.saved import METHOD as EXACT
 from gflowdag.posterior.posterior import Posterior
-from gflowdag.runtime.checkpoints import CHECKPOINT
+from gflowdag.runtime.checkpoints import CHECKPOINT, header_of
 from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 
@@ -25,8 +26,8 @@ class AutoPosterior(StructureLearner):
     Args:
         budget: seconds that `fit` may take.
         iterations: sweeps of each chain at most, where chains answer.
-        folder: where the state of chains is kept.
-        resume: continue the chains in `folder`.
+        folder: where the state of a long computation is kept.
+        resume: continue what `folder` holds.
 
     The other parameters are those of `StructureLearner`.
     """
@@ -62,7 +63,10 @@ class AutoPosterior(StructureLearner):
         rounds = expected_rounds(data, self.completions)
         name, why = automatic_choice(Problem.of(data), data.num_rows, self.budget, rounds=rounds)
         if self.resume and self.folder is not None and (Path(self.folder) / CHECKPOINT).exists():
-            name, why = "parent-set-mcmc", "the folder holds chains to continue"
+            if header_of(self.folder).get("method") == EXACT:
+                name, why = "exact", "the folder holds its sums to continue"
+            else:
+                name, why = "parent-set-mcmc", "the folder holds chains to continue"
         chosen = estimator_class(name)
         known = set(chosen._get_param_names())
         method = chosen(**{name: value for name, value in self.get_params().items() if name in known})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class ExactPosterior(StructureLearner):
     Args:
         max_variables: refuse more variables than this, with the time and memory that they would take; by
             default those that need more memory than there is.
+        folder: where the state of a long computation is kept, in at most a fiftieth of its time.
+        resume: continue the computation in `folder`.
 
     The other parameters are those of `StructureLearner`.
     """
@@ -59,6 +62,8 @@ class ExactPosterior(StructureLearner):
     )
 
     max_variables: int | None = whole(None)
+    folder: str | Path | None = None
+    resume: bool = False
 
     def _check(self, data: Dataset) -> None:
         super()._check(data)
@@ -77,9 +82,14 @@ class ExactPosterior(StructureLearner):
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
         d = score.num_variables
         table = score.dense_table(memory_limit=exact.estimated_bytes(d))
-        answer = exact.posterior(table, progress=progress, max_variables=d)
+        saved = None
+        if self.folder is not None:
+            saved = exact.Saved(self.folder, self._fingerprint(score, 0), d, resume=self.resume)
+        answer = exact.posterior(table, progress=progress, max_variables=d, saved=saved)
         samples = exact.sample(table, self.num_samples, np.random.default_rng(seed), exact=answer)
         best, best_log_score = exact.map_graph(table)
+        if saved is not None:
+            saved.discard()
         nodes = np.arange(d)
         return Posterior(
             samples,

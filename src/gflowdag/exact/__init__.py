@@ -6,6 +6,7 @@ from gflowdag.exact.marginals import Exact, posterior
 from gflowdag.exact.recurrence import weigh_completions, weigh_dags
 from gflowdag.exact.references import Reference, reference
 from gflowdag.exact.sampling import sample
+from gflowdag.exact.saved import Saved
 from gflowdag.exact.scaled import potentials, subset_sums
 from gflowdag.exact.size import MAX_VARIABLES, check_size, estimated_bytes
 
@@ -13,6 +14,7 @@ __all__ = [
     "MAX_VARIABLES",
     "Exact",
     "Reference",
+    "Saved",
     "check_size",
     "estimated_bytes",
     "given_edges",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.exact.recurrence import weigh_completions, weigh_dags
+from gflowdag.exact.saved import Saved
 from gflowdag.exact.scaled import LOG2, expand, potentials, subset_sums, unite
 from gflowdag.exact.size import MAX_VARIABLES, check_size, checked_table, no_dag
 from gflowdag.runtime.progress import Progress, silent
@@ -33,6 +34,7 @@ def posterior(
     progress: Progress = silent,
     threads: int | None = None,
     max_variables: int = MAX_VARIABLES,
+    saved: Saved | None = None,
 ) -> Exact:
     """Sum over all DAGs with these local scores, in O(3^d) time and O(d 2^d) memory.
 
@@ -41,6 +43,7 @@ def posterior(
         progress: told how far it is.
         threads: number of threads; all available cores by default. The result does not depend on it.
         max_variables: refuse more variables than this, with the time and memory that they would take.
+        saved: where the state is kept, and continued from.
 
     Raises:
         TooLargeError: d > max_variables.
@@ -56,10 +59,18 @@ def posterior(
     scores = table - shift
     sums = subset_sums(scores)
     potential = potentials(sums.log)
-    weight = weigh_dags(sums, potential, threads, _half(progress, 0))
+    keep_dags: dict[str, Any] = {}
+    keep_completions: dict[str, Any] = {}
+    if saved is not None:
+        keep_dags = {"begun": saved.dags, "after_layer": saved.after_dags}
+    weight = weigh_dags(sums, potential, threads, _half(progress, 0), **keep_dags)
     if weight[-1] == 0.0:
         raise no_dag()
-    completions, only_root = weigh_completions(sums, potential, threads, _half(progress, 1))
+    if saved is not None:
+        keep_completions = {"begun": saved.completions, "after_layer": saved.after_completions}
+    completions, only_root = weigh_completions(
+        sums, potential, threads, _half(progress, 1), **keep_completions
+    )
     log_sums = sums.log
     del sums  # mantissas and exponents
     log_total = np.log(completions[0]) + potential.after[0] * LOG2

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.exact.marginals import Exact, posterior
-from gflowdag.exact.recurrence import power_of_two, products
-from gflowdag.exact.scaled import SubsetSums, compress, split, subset_sums
+from gflowdag.exact.scaled import SubsetSums, compress, power_of_two, split, subset_sums
 from gflowdag.exact.size import checked_table
 from gflowdag.graph.bits import graphs_from_masks
 from gflowdag.runtime.threads import map_threads
@@ -108,8 +107,8 @@ def _draw_layer(
     law, power = np.empty(size), np.empty(size)
     index, nodes = np.empty(size, dtype=np.int64), np.empty(d, dtype=np.int64)
     start_exponent = -float(whole_exponent[placed])
-    used = products(
-        placed, d, 1 / whole_mantissa[placed], start_exponent, mantissa, exponent, law, power, index, nodes
+    used = _products(
+        placed, 1 / whole_mantissa[placed], start_exponent, mantissa, exponent, law, power, index, nodes
     )
     size = 1 << used
     for r in range(size):
@@ -134,6 +133,35 @@ def _draw_layer(
             r = np.searchsorted(cumulative, uniform[k] * total, side="right")
             layer[k] = index[r] ^ placed if r < size else 0
         start = end
+
+
+@numba.njit(inline="always")
+def _products(placed, start, start_exponent, mantissa, exponent, product, power, index, nodes):
+    """Products of −β_j(placed) over all sets of unplaced nodes, by doubling.
+
+    Fills `product` · 2^`power` with them, `index` with placed ∪ R, and `nodes` with the nodes
+    used. Returns the number of nodes used; those with β = 0 are left out.
+    """
+    product[0] = start
+    power[0] = start_exponent
+    index[0] = placed
+    used = 0
+    for j in range(mantissa.shape[0]):
+        if placed >> j & 1:
+            continue
+        position = compress(placed, j)
+        factor = mantissa[j, position]
+        if factor == 0.0:
+            continue
+        shift = float(exponent[j, position])
+        size = 1 << used
+        for r in range(size):
+            product[size + r] = -factor * product[r]
+            power[size + r] = shift + power[r]
+            index[size + r] = index[r] | 1 << j
+        nodes[used] = j
+        used += 1
+    return used
 
 
 @numba.njit(inline="always")

@@ -18,9 +18,17 @@ from gflowdag.score.subsets import log_subset_sums
 
 LOG2 = float(np.log(2.0))
 FAR = 1e9  # stands for an infinite exponent
+_MAGIC = 1023.0 + 1.5 * 2.0**52  # a whole number added to it appears in the lowest bits of the double
 
 compress = numba.njit(inline="always")(bits.compress)
 expand = numba.njit(inline="always")(bits.expand)
+
+
+@numba.njit(inline="always")
+def power_of_two(exponent):
+    """2^exponent without a table or a branch; 2^−1000 for anything smaller."""
+    bits = np.float64(max(exponent, -1000.0) + _MAGIC).view(np.int64)
+    return np.int64(bits << 52).view(np.float64)
 
 
 class SubsetSums(NamedTuple):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,6 +21,7 @@ CHECKPOINT = "checkpoint.npz"
 METRICS = "metrics.jsonl"  # the course of the training, beside it
 SECONDS_BETWEEN = 10.0  # two checkpoints: the most work that a kill can cost, where writing is quick
 SHARE_OF_TIME = 0.02  # of the time, at most, goes into writing them: those of large stacks have gigabytes
+_BYTES_A_SECOND = 3e8  # of writing, until it was measured
 
 
 class Stored(NamedTuple):
@@ -26,6 +30,34 @@ class Stored(NamedTuple):
     path: Path
     header: dict[str, Any]
     arrays: dict[str, np.ndarray]
+
+
+class Pace:
+    """When a checkpoint of some size is due, from the time that the last one took."""
+
+    def __init__(self) -> None:
+        self._last, self._rate = time.monotonic(), _BYTES_A_SECOND
+
+    @contextmanager
+    def when_due(self, num_bytes: int) -> Iterator[bool]:
+        """Whether one of `num_bytes` is due, which is then to be written inside."""
+        began = time.monotonic()
+        is_due = began - self._last >= max(SECONDS_BETWEEN, num_bytes / self._rate / SHARE_OF_TIME)
+        yield is_due
+        if is_due:
+            self._last = time.monotonic()
+            self._rate = num_bytes / max(self._last - began, 1e-3)
+
+
+def header_of(folder: str | Path) -> dict[str, Any]:
+    """What the checkpoint in a folder says of itself; empty if there is none that can be read."""
+    path = Path(folder) / CHECKPOINT
+    try:
+        with np.load(path, allow_pickle=False) as stored:  # reads no other array
+            header = json.loads(str(stored["header"]))
+    except (OSError, ValueError, KeyError, RecursionError, BadZipFile):
+        return {}
+    return header if isinstance(header, dict) else {}
 
 
 def write_checkpoint(
