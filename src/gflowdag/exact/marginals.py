@@ -56,8 +56,7 @@ def posterior(
     shift = table.max(axis=1, keepdims=True)  # the best parent set of each node weighs 1: nothing overflows
     if np.isneginf(shift).any():
         raise no_dag()
-    scores = table - shift
-    sums = subset_sums(scores)
+    sums = subset_sums(table - shift)
     potential = potentials(sums.log)
     keep_dags: dict[str, Any] = {}
     keep_completions: dict[str, Any] = {}
@@ -84,15 +83,15 @@ def posterior(
         # the subsets of the table read backwards.
         backwards = log_roots[j][::-1].copy()
         zeta_in_place(backwards)
-        scores[j] += backwards[::-1]
-        edges[:, j] = _edges_to(j, np.exp(scores[j]))
+        np.add(table[j] - shift[j], backwards[::-1], out=log_roots[j])
+        edges[:, j] = _edges_to(j, np.exp(log_roots[j]))
 
     map_threads(finish, range(d))
     return Exact(
         log_evidence=float(log_total + shift.sum()),
         edge_probabilities=np.minimum(edges, 1.0),  # sums of parent sets, 1 + 1e-14 where an edge is certain
         path_probabilities=np.minimum(paths, 1.0),
-        parent_set_log_probabilities=scores,
+        parent_set_log_probabilities=log_roots,
         log_completions=unite(completions, potential.after),
         discrepancy=float(abs(log_weight[-1])),
     )
