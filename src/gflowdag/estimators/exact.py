@@ -53,8 +53,8 @@ class ExactPosterior(StructureLearner):
         answer="exact",
         gives="everything, exactly",
         checked_by="its sums run over all graphs",
-        use_when="20 variables or fewer (seconds to 18, half a minute at 20); each more takes three times as "
-        "long and twice the memory",
+        use_when="23 variables or fewer (seconds to 20, about a minute at 23); each more takes three times "
+        "as long and twice the memory",
         least_variables=1,
         seconds=estimated_seconds,
         num_bytes=estimated_bytes,

@@ -33,7 +33,7 @@ def estimated_bytes(d: int) -> int:
 
 def estimated_seconds(d: int) -> float:
     """Rough time of `posterior` on two cores; infinite where it is beyond the range of a number."""
-    return 3.3e-9 * 3.0**d + 6e-9 * d * d * 2.0**d if d < 600 else math.inf
+    return 0.65e-9 * 3.0**d + 4e-9 * d * d * 2.0**d if d < 600 else math.inf
 
 
 def check_size(d: int, max_variables: int | None = None) -> None:
