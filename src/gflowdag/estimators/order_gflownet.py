@@ -16,19 +16,18 @@ from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.parameters import keyword_parameters, positive, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
-from gflowdag.estimators.restricted_parents import restricted_verdict
+from gflowdag.estimators.weighed_orders import WeighedOrders, weigh_orders_of_policy
 from gflowdag.gflownet.learners.order_cloning import OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
 from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
 from gflowdag.gflownet.retrace import weigh
-from gflowdag.gflownet.sampling import Defence, sample
+from gflowdag.gflownet.sampling import Defence, Samples, sample
 from gflowdag.gflownet.spaces.orders import OrderSpace
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.mcmc import order_chains
-from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.last_node import LastNodePotential, last_node_potential, tighter_labels
 from gflowdag.orders.potentials import schur_potential, symmetric_potential
-from gflowdag.orders.problem import OrderProblem, mean_edge_probabilities, order_problem
+from gflowdag.orders.problem import OrderProblem, order_problem, weighted_mean_edges
 from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
@@ -59,7 +58,9 @@ class OrderGFlowNet(TrainedLearner):
         iterations: training steps; 1000 if neither this nor `budget` is given.
         budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
             two ends it.
-        num_candidates: possible parents of each node; by default all up to 20 variables, else 14.
+        num_candidates: possible parents of each node that the policy knows; by default all up to 20
+            variables, else 14. Where it does not know all, its orders are weighed over all parent sets up to
+            a number of parents.
         batch_size: orders in a training step.
         width: of the network's layers.
         depth: number of layers.
@@ -143,16 +144,16 @@ class OrderGFlowNet(TrainedLearner):
                 defence=Defence(shaped_policy, every) if every else None,
             )
         phases.done("sampling")
-        rng = np.random.default_rng(seed)
+        given = weigh_orders_of_policy(
+            score, problem, drawn, held_out, _weighed(space, trained.params, held_out), progress
+        )
+        phases.done("weights")
         posterior = weighted_posterior(
             score,
-            problem,
-            np.asarray(drawn.built),
-            np.asarray(drawn.log_weights),
+            given,
             self.num_samples,
-            rng,
-            from_policy=~np.asarray(is_untrained(len(drawn.built), every)),
-            held_out=_log_weights(space, trained.params, held_out),
+            np.random.default_rng(seed),
+            from_policy=~np.asarray(is_untrained(len(given.log_ratio), every)),
         )
         phases.done("graphs and marginals")
         if not is_burnt_in:  # what the policy was tested on is not of the posterior
@@ -194,11 +195,9 @@ class OrderGFlowNet(TrainedLearner):
         return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
 
 
-def _log_weights(space: OrderSpace, policy: OrderPolicy, orders: np.ndarray) -> np.ndarray:
-    """Log importance weights of orders that the policy did not draw, float64 [m]."""
-    if not len(orders):
-        return np.zeros(0)
-    return np.asarray(weigh(space, policy, jax.random.key(0), orders).log_weights)
+def _weighed(space: OrderSpace, policy: OrderPolicy, orders: np.ndarray) -> Samples | None:
+    """Orders that the policy did not draw, with its probabilities; None where there are none."""
+    return weigh(space, policy, jax.random.key(0), orders) if len(orders) else None
 
 
 def _untrained_every(space: OrderSpace) -> int:
@@ -232,32 +231,31 @@ def order_space(score: Score, problem: OrderProblem) -> OrderSpace:
 
 def weighted_posterior(
     score: Score,
-    problem: OrderProblem,
-    orders: np.ndarray,
-    log_ratio: np.ndarray,
+    given: WeighedOrders,
     num_samples: int,
     rng: np.random.Generator,
     *,
     from_policy: np.ndarray,
-    held_out: np.ndarray,
 ) -> Posterior:
     """The posterior behind importance-weighted orders.
 
     Args:
-        score: of the graphs. problem: of the orders. orders: int [n, d]. log_ratio: float64 [n], log-weight
-        of each order over its probability when drawn; −inf in dead ends. num_samples: graphs to draw.
-        rng: source of randomness. from_policy: bool [n], the orders that the trained policy drew.
-        held_out: float64 [m], log ratios of orders that it did not draw; may be empty.
+        score: of the graphs.
+        given: the orders, their weights, and where edges and graphs come from.
+        num_samples: graphs to draw.
+        rng: source of randomness.
+        from_policy: bool [n], the orders that the trained policy drew.
     """
+    log_ratio, held_out = given.log_ratio, given.held_out
     summary = importance_summary(log_ratio)
     unseen = unseen_share(log_ratio, held_out) if len(held_out) else None
     diagnostics = downgrade_if_unseen(importance_diagnostics(summary), unseen)
     alive = np.isfinite(log_ratio)
     own = alive & from_policy
     importance = np.stack([np.exp(log_ratio - logsumexp(log_ratio)), own / own.sum()])
-    (marginals, raw), (errors, _) = mean_edge_probabilities(problem, orders, importance)
+    (marginals, raw), (errors, _) = weighted_mean_edges(given.edges_of, score.num_variables, importance)
     chosen = np.flatnonzero(alive)[:num_samples]
-    samples = draw_graphs(problem.weights, problem.table, orders[chosen], problem.labels, rng)
+    samples = given.graphs_of(chosen, rng)
     return Posterior(
         samples,
         score.names,
@@ -268,8 +266,8 @@ def weighted_posterior(
         log_evidence=summary.log_evidence,
         log_evidence_error=summary.log_evidence_error,
         diagnosis=replace(
-            restricted_verdict(downgrade_if_imprecise(diagnostics, errors), problem),
+            given.judge(downgrade_if_imprecise(diagnostics, errors), samples),
             raw_edge_probabilities=raw,
-            extra={"weighted_orders": len(orders), "dead_ends": int((~alive).sum())},
+            extra={"weighted_orders": len(log_ratio), "dead_ends": int((~alive).sum())},
         ),
     )

@@ -97,13 +97,13 @@ def parent_lists(
         raise TooLargeError(
             f"all sets of up to {largest} of {d - 1} parents are too many to be scored: allow fewer parents"
         )
-    found: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = [(np.empty(0), np.empty(0))] * d
+    found: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
     scored = np.zeros(d, np.int64)
 
     def fill(node: int) -> None:
         possible = np.flatnonzero(~score.constraints.forbidden[:, node] & (np.arange(d) != node))
         sets = all_sets(len(possible), min(largest, len(possible)))
-        values = _scores(score, node, possible, sets)
+        values = local_of_sets(score, node, possible, sets)
         kept = kept_sets(values, len(possible), sets.shape[1], epsilon)
         kept = kept[np.argsort(-values[kept], kind="stable")]
         members = np.full((len(kept), largest), d, np.int32)
@@ -112,7 +112,7 @@ def parent_lists(
         scored[node] = len(sets)
 
     map_threads(fill, range(d), progress)
-    lengths = [len(scores) for _, scores in found]
+    lengths = [len(found[node][1]) for node in range(d)]
     if min(lengths) == 0:
         raise KnowledgeError(
             f"variable {score.names[int(np.argmin(lengths))]} has no allowed set of at most "
@@ -120,7 +120,7 @@ def parent_lists(
         )
     members = np.full((d, max(lengths), largest), d, np.int32)
     scores = np.full((d, max(lengths)), -np.inf)
-    for node, (own, values) in enumerate(found):
+    for node, (own, values) in found.items():
         members[node, : len(own)], scores[node, : len(own)] = own, values
     return ParentLists(members, scores, epsilon, largest, int(scored.sum()))
 
@@ -145,6 +145,13 @@ def all_sets(num_possible: int, largest: int) -> NDArray[np.int64]:
     return np.concatenate(parts)
 
 
+def ranks(num_possible: int, largest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What the places in `all_sets` are made of: binom(n, k), [K + 1, m + 1], and where each size begins."""
+    binomials = [[math.comb(n, k) for k in range(largest + 1)] for n in range(num_possible + 1)]
+    first = np.cumsum([0] + [math.comb(num_possible, size) for size in range(largest + 1)])
+    return np.array(binomials, np.int64), first
+
+
 def kept_sets(
     scores: NDArray[np.float64], num_possible: int, largest: int, epsilon: float
 ) -> NDArray[np.int64]:
@@ -156,10 +163,7 @@ def kept_sets(
         largest: number of parents of any set.
         epsilon: share that may be lost.
     """
-    binomials = np.array(
-        [[math.comb(n, k) for k in range(largest + 1)] for n in range(num_possible + 1)], np.int64
-    ).reshape(num_possible + 1, largest + 1)
-    first = np.concatenate([[0], np.cumsum(binomials[num_possible])])
+    binomials, first = ranks(num_possible, largest)
     size = np.arange(largest + 1.0)
     k = float(max(num_possible, 1))
     weights = np.exp(
@@ -171,7 +175,8 @@ def kept_sets(
     return np.flatnonzero(keep)
 
 
-def _scores(score: Score, node: int, possible: NDArray, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+def local_of_sets(score: Score, node: int, possible: NDArray, sets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The local score of the sets of `all_sets`, whose numbers stand for `possible` parents, [n]."""
     values = np.empty(len(sets))
     columns = np.append(possible, score.num_variables)
     for start in range(0, len(sets), _CHUNK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -84,15 +85,23 @@ def mean_edge_probabilities(
     Returns:
         float64 [..., d, d] twice, rows are sources.
     """
+    orders = np.asarray(orders)
+    return weighted_mean_edges(
+        lambda places: edge_probabilities_of_orders(problem, orders[places]), orders.shape[1], importance
+    )
+
+
+def weighted_mean_edges(
+    edges_of: Callable[[NDArray[np.int64]], NDArray[np.float64]], d: int, importance: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`mean_edge_probabilities`, with the edge marginals of the orders at some places from `edges_of`."""
     weights = np.atleast_2d(importance)
-    kept = (weights > 0).any(axis=0)
-    orders, weights = np.asarray(orders)[kept], weights[:, kept]
-    d = orders.shape[1]
+    places = np.flatnonzero((weights > 0).any(axis=0))
     first, weighted, squares = np.zeros((3, len(weights), d * d))
     size = max(1, _CHUNK // d**2)
-    for start in range(0, len(orders), size):
-        part = slice(start, start + size)
-        p = edge_probabilities_of_orders(problem, orders[part]).reshape(-1, d * d)
+    for start in range(0, len(places), size):
+        part = places[start : start + size]
+        p = edges_of(part).reshape(-1, d * d)
         first += weights[:, part] @ p
         weighted += weights[:, part] ** 2 @ p
         squares += weights[:, part] ** 2 @ p**2
