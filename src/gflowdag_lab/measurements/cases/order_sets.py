@@ -1,4 +1,4 @@
-"""Order GFlowNet beyond dense tables: over all parent sets up to a limit, and how long certified lists are."""
+"""Order GFlowNet beyond dense tables: over all parent sets up to a limit; the length of certified lists."""
 
 from __future__ import annotations
 
