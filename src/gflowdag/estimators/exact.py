@@ -53,7 +53,7 @@ class ExactPosterior(StructureLearner):
         answer="exact",
         gives="everything, exactly",
         checked_by="its sums run over all graphs",
-        use_when="23 variables or fewer (seconds to 20, about a minute at 23); each more takes three times "
+        use_when="23 variables or fewer (seconds to 20, a minute or two at 23); each more takes three times "
         "as long and twice the memory",
         least_variables=1,
         seconds=estimated_seconds,
