@@ -8,7 +8,7 @@ parents has two million of them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -136,12 +136,13 @@ def _draw(scores, weights, best, binomials, first, orders, labels, uniform, grap
 
 
 @njit(cache=True, nogil=True)
-def _total(scores, weights, best, given: Any, chosen):
+def _total(scores, weights, best, given, chosen):
     """Weights of all sets, the log of the unit that they are in, and their sum; the masses of the parents.
 
     Where all sets that are left underflow beside the best one, a smaller unit is tried.
     """
-    total = _walk(weights, *given, np.inf, chosen)
+    binomials, first, before, is_window, count, free, masses = given
+    total = _walk(weights, binomials, first, before, is_window, count, free, masses, np.inf, chosen)
     unit, row = best, weights
     while total < _UNDERFLOW:
         lowest, unit = 0.0, unit - _STEP
@@ -150,7 +151,7 @@ def _total(scores, weights, best, given: Any, chosen):
             if scores[n] > -np.inf:
                 lowest = min(lowest, scores[n] - unit)
             row[n] = np.exp(min(scores[n] - unit, _STEP))
-        total = _walk(row, *given, np.inf, chosen)
+        total = _walk(row, binomials, first, before, is_window, count, free, masses, np.inf, chosen)
         if lowest == 0.0:
             break  # there is no smaller score: no set is left
     return row, unit, total
