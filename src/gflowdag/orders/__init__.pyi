@@ -1,5 +1,7 @@
 from gflowdag.orders.draws import draw_graphs as draw_graphs
 from gflowdag.orders.labels import canonical_orders as canonical_orders
+from gflowdag.orders.lists import ParentLists as ParentLists
+from gflowdag.orders.lists import parent_lists as parent_lists
 from gflowdag.orders.problem import DEFAULT_CANDIDATES as DEFAULT_CANDIDATES
 from gflowdag.orders.problem import OrderProblem as OrderProblem
 from gflowdag.orders.problem import edge_probabilities_of_orders as edge_probabilities_of_orders

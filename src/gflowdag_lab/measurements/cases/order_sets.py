@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import gflowdag as gd
-from gflowdag.orders.lists import parent_lists
+from gflowdag.orders import parent_lists
 from gflowdag.score import make_score
 from gflowdag_lab.measurements.harness import Options, Row, case
 
