@@ -1,10 +1,10 @@
 """One outsider of every node drawn anew, out of all that there are.
 
 The tables hold a few outsiders of each node at a time, so that an unlikely parent waits for its turn, the
-longer the more variables there are. Here a random one of the present outsiders leaves every node, but for one
-time in ten. What is left, `B`, is an auxiliary variable: with `b` outsiders in it, it comes with probability
-`0.9 / (b + 1)` from each of the sets `B ∪ {o}`, and with 0.1 from `B` itself, or 1 where `b = 0`. One of
-these sets is drawn in proportion to its posterior times this, node after node.
+longer the more variables there are. Here a random one of the present outsiders leaves every node. What is
+left, `B`, is an auxiliary variable: it comes with the same probability from each of the sets `B ∪ {o}`, and
+from `B` itself where no outsider is in it. One of these is drawn in proportion to the posterior, node after
+node.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from gflowdag.mcmc.bit_graphs import BitGraph, add, holds, pop, set_parents, siz
 from gflowdag.mcmc.unrestricted.moves import reach
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
-STAYING = 0.1  # how often all stay: so numbers of outsiders change that are larger than one
-
 
 @njit(cache=True, nogil=True)
 def draw_bases(parents, pools, random, bases):
@@ -26,7 +24,7 @@ def draw_bases(parents, pools, random, bases):
         bases[node] = parents[node]
         outside = parents[node] & pools.outsider_words[node]
         number = size(outside)
-        if number == 0 or uniform(random) < STAYING:
+        if number == 0:
             continue
         for _ in range(integer(random, number)):
             pop(outside)
@@ -64,23 +62,21 @@ def redraw_singles(parents, bases, scores, pools, random, edges):
     for node in range(d):
         reach(children, node, reached, pending)
         kept = bases[node] & pools.outsider_words[node]
-        number = size(kept)
-        log_leaving = np.log((1 - STAYING) / (number + 1))
-        alone = scores[node, node] + (np.log(STAYING) if number > 0 else 0.0)
-        largest = alone
+        none = size(kept) == 0
+        largest = scores[node, node] if none else -np.inf
         outside = pools.outsiders[node, : pools.num_outsiders[node]]
         for k in range(len(outside)):
             other = outside[k]
             is_open = not holds(reached, other) and not holds(bases[node], other)
-            weights[k] = scores[node, other] + log_leaving if is_open else -np.inf
+            weights[k] = scores[node, other] if is_open else -np.inf
             largest = max(largest, weights[k])
-        alone = np.exp(alone - largest)
+        alone = np.exp(scores[node, node] - largest) if none else 0.0
         total = alone
         for k in range(len(outside)):
             weights[k] = np.exp(weights[k] - largest)
             total += weights[k]
         chosen, left = node, uniform(random) * total - alone
-        if left >= 0:
+        if left >= 0 or not none:
             for k in range(len(outside)):
                 if weights[k] > 0:
                     chosen = outside[k]
