@@ -108,8 +108,8 @@ def test_a_table_without_any_dag_is_refused():
 
 
 def test_too_many_variables_are_refused_with_their_cost():
-    with pytest.raises(TooLargeError, match=r"minutes.*GiB.*max_variables=23"):
-        check_size(23, 20)
+    with pytest.raises(TooLargeError, match=r"minutes.*GiB.*max_variables=24"):
+        check_size(24, 20)
     with pytest.raises(TooLargeError, match=r"beyond the limit of 4 variables"):
         posterior(np.zeros((5, 16)), max_variables=4)
 

@@ -28,7 +28,7 @@ def checked_table(table: ArrayLike) -> NDArray[np.float64]:
 
 def estimated_bytes(d: int) -> int:
     """Peak memory of `posterior` in bytes, the table itself included; a whole number, however large."""
-    return 8 * (7 * d * 2 ** (d - 1) + 6 * 2**d)
+    return 8 * (6 * d * 2 ** (d - 1) + 6 * 2**d)
 
 
 def estimated_seconds(d: int) -> float:
