@@ -55,7 +55,7 @@ class FewParents:
 
 TIERS = gd.Knowledge(tiers=[[f"x{i}"] for i in range(D)])  # acyclic, however short the search
 QUICK = {
-    "mc3": (gd.MC3, {"num_chains": 4, "burn_in": 500, "num_steps": 1000, "thinning": 100}),
+    "mc3": (gd.MC3, {"num_chains": 4, "burn_in": 6000, "num_steps": 2000, "thinning": 100}),
     "order-mcmc": (
         gd.OrderMCMC,
         {"num_candidates": 3, "iterations": 60, "num_records": 8, "num_chains": 2, "num_temperatures": 1},

@@ -40,6 +40,19 @@ _ones: Any = intrinsic(_ones_of)  # number of bits that are set
 
 
 @njit(cache=True, nogil=True)
+def of_parents(parents):
+    """The graph with these parents, [d, W]; they are not copied."""
+    children = np.zeros_like(parents)
+    for node in range(parents.shape[0]):
+        left = parents[node].copy()
+        parent = pop(left)
+        while parent >= 0:
+            add(children[parent], node)
+            parent = pop(left)
+    return BitGraph(parents, children)
+
+
+@njit(cache=True, nogil=True)
 def pack(graph):
     """The words of a graph, bool [d, d]."""
     d = graph.shape[0]

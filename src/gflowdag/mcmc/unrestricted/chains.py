@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gflowdag.mcmc.bit_graphs import BitGraph, add, pop
+from gflowdag.mcmc.bit_graphs import of_parents
 from gflowdag.mcmc.unrestricted.candidate_sets import CandidateSets, Pools, draw_candidates, empty_sets
 from gflowdag.mcmc.unrestricted.joint import JointScratch, make_joint_scratch, redraw_together
 from gflowdag.mcmc.unrestricted.moves import (
@@ -145,14 +145,7 @@ def _move(chain, focus, work, settings, counted, certain, edges):
     """Move the graph, look at it where `edges` has room; its log score, reversals proposed and accepted."""
     parents = chain.parents
     d = parents.shape[0]
-    children = np.zeros_like(parents)
-    for node in range(d):
-        left = parents[node].copy()
-        parent = pop(left)
-        while parent >= 0:
-            add(children[parent], node)
-            parent = pop(left)
-    graph = BitGraph(parents, children)
+    graph = of_parents(parents)
     sets, weights, scratch, random = work.sets, work.weights, work.scratch, chain.random
     prepare(graph, sets, scratch)
     proposed = accepted = 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gflowdag.mcmc.bit_graphs import BitGraph, add, holds, pop, set_parents, size
+from gflowdag.mcmc.bit_graphs import add, holds, of_parents, pop, set_parents, size
 from gflowdag.mcmc.unrestricted.moves import reach
 from gflowdag.mcmc.unrestricted.xoshiro import integer, uniform
 
@@ -48,19 +48,12 @@ def redraw_singles(parents, bases, scores, pools, random, edges):
         The log score of the graph.
     """
     d, num_words = parents.shape
-    children = np.zeros_like(parents)
-    for node in range(d):
-        left = parents[node].copy()
-        parent = pop(left)
-        while parent >= 0:
-            add(children[parent], node)
-            parent = pop(left)
-    graph = BitGraph(parents, children)
+    graph = of_parents(parents)
     reached, pending = np.empty(num_words, np.uint64), np.empty(num_words, np.uint64)
     words, log_score = np.empty(num_words, np.uint64), 0.0
     weights = np.empty(d)
     for node in range(d):
-        reach(children, node, reached, pending)
+        reach(graph.children, node, reached, pending)
         kept = bases[node] & pools.outsider_words[node]
         none = size(kept) == 0
         largest = scores[node, node] if none else -np.inf
