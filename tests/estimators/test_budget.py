@@ -122,7 +122,7 @@ def test_auto_takes_chains_where_the_exact_posterior_is_beyond_the_budget(monkey
         return gd.Posterior(graphs, score.names, method=self.method, diagnosis=Diagnostics("trusted", "So."))
 
     monkeypatch.setattr(estimator_class("parent-set-mcmc"), "_infer", answer)
-    table = np.random.default_rng(0).normal(size=(30, 19))
+    table = np.random.default_rng(0).normal(size=(30, 20))
     post = gd.fit(table, budget=3.0, num_samples=5)
     assert post.method == "parent-set-mcmc"
     assert 0 < left[0] < 3

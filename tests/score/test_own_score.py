@@ -70,8 +70,8 @@ QUICK = {
     ),
     "dag-gflownet": (
         gd.DAGGFlowNet,
-        {"iterations": 2, "batch_size": 2, "num_weighted": 4, "num_samples": 4, "num_training_graphs": 0,
-         "num_held_out_graphs": 0, "knowledge": gd.Knowledge(max_parents=1)},
+        {"preset": "fast", "iterations": 2, "batch_size": 2, "num_weighted": 4, "num_samples": 4,
+         "num_training_graphs": 0, "num_held_out_graphs": 0, "knowledge": gd.Knowledge(max_parents=1)},
     ),
     "order-gflownet": (
         gd.OrderGFlowNet,
