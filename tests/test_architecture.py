@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from fork_server import LONGEST
 from rooms import ALLOWED, BELOW, HAND_OVER
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "gflowdag"
@@ -178,7 +179,7 @@ def test_type_checkers_know_the_posterior_and_no_misspelt_name(tmp_path: Path) -
     config = {"extraPaths": [str(SOURCE.parent)]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson"]
-    answer = subprocess.run([*command, "-p", str(tmp_path)], capture_output=True, text=True, timeout=280)
+    answer = subprocess.run([*command, "-p", str(tmp_path)], capture_output=True, text=True, timeout=LONGEST)
     if not answer.stdout.startswith("{"):
         pytest.skip("pyright fetches its engine when it first runs, and could not")
     told = {

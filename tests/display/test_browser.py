@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fork_server import LONGEST
 from report_browser import click, drawn_edges, network_requests, set_threshold, text, texts
 from report_posteriors import HOSTILE_NAMES, hostile_posterior, noisy_posterior
 
@@ -50,7 +51,7 @@ def downloaded(browser, kind: str, name: str) -> Path:
     path = browser.downloads / name
     path.unlink(missing_ok=True)
     click(browser, f"[data-download={kind}]")
-    deadline = time.monotonic() + 280
+    deadline = time.monotonic() + LONGEST
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     return path

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from fork_server import LONGEST
 from sklearn.base import clone
 
 import gflowdag as gd
@@ -243,7 +244,7 @@ def test_the_answer_does_not_depend_on_the_users_jax_settings(answers) -> None:
     folders = [Path(__file__).parent, Path(gd.__file__).parent.parent]  # the package that is tested here
     environment = {"JAX_ENABLE_X64": "1", "PYTHONPATH": os.pathsep.join(map(str, folders))}
     program = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=280
+        command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=LONGEST
     )
     assert program.returncode == 0, program.stderr
     assert not jax.config.read("jax_enable_x64")  # here

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fork_server import LONGEST
 
 import gflowdag as gd
 import gflowdag.estimators
@@ -230,7 +231,7 @@ main()
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", code, *arguments]
-        return subprocess.run(command, cwd=another_package, capture_output=True, text=True, timeout=280)
+        return subprocess.run(command, cwd=another_package, capture_output=True, text=True, timeout=LONGEST)
 
     fitted = run("fit", "table.csv", "--method", "own", "--json")
     assert fitted.returncode == 0, fitted.stderr

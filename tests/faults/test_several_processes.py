@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import run, start
+from command_line import LONGEST, run, start
 
 from gflowdag.cli import commands
 from gflowdag.posterior.posterior import Posterior
@@ -32,7 +32,7 @@ def in_two_processes(*arguments: str | Path) -> list[tuple[int, str, str]]:
 
 
 def _outcome(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, errors = process.communicate(timeout=280)
+    out, errors = process.communicate(timeout=LONGEST)
     return process.returncode, out, errors
 
 

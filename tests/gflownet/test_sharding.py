@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fork_server import LONGEST
 
 from gflowdag.errors import DeviceError
 from gflowdag.runtime.devices import count_devices, data_parallel, num_shards, split
@@ -36,7 +37,7 @@ def start(*arguments: str | Path, devices: int) -> subprocess.Popen[str]:
 
 def finish(*processes: subprocess.Popen[str]) -> None:
     for process in processes:
-        errors = process.communicate(timeout=280)[1]
+        errors = process.communicate(timeout=LONGEST)[1]
         assert process.returncode == 0, errors
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fork_server import LONGEST
 
 from gflowdag_lab.paper.study import Task, run_tasks
 
@@ -257,7 +258,7 @@ def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 280
+    deadline = time.monotonic() + LONGEST
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
