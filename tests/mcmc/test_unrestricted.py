@@ -306,6 +306,15 @@ def test_chains_agree_with_the_exact_posterior_within_their_error(kind, d):
     )
 
 
+def test_no_edge_is_known_better_than_a_visit_that_was_missed_allows():
+    """Except where knowledge decides."""
+    score = problem("bge", 6, knowledge=Knowledge(required=[("X1", "X3")], forbidden=[("X2", "X1")]))
+    result = run(score, seed=0, max_sweeps=200, num_chains=4)
+    known = score.constraints.required | score.constraints.forbidden
+    assert (result.edge_errors[known] == 0).all()
+    assert result.edge_errors[~known].min() >= 1 / result.verdict.bulk_ess
+
+
 def test_chains_that_have_not_met_are_not_trusted():
     score = problem("bge", 8)
     result = run(score, seed=0, max_sweeps=64)

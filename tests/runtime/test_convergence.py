@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gflowdag.runtime.convergence import bulk_ess, mean_error, rank_r_hat, tail_ess
+from gflowdag.runtime.convergence import bulk_ess, mean_error, rank_r_hat, stated_error, tail_ess
 
 
 def draws() -> dict[str, np.ndarray]:
@@ -44,7 +44,7 @@ def test_answers_are_those_of_arviz(name):
     assert answers == pytest.approx(ARVIZ[name], rel=1e-9)  # the same formula, in another order
 
 
-@pytest.mark.parametrize("answer", [rank_r_hat, bulk_ess, tail_ess, mean_error])
+@pytest.mark.parametrize("answer", [rank_r_hat, bulk_ess, tail_ess, mean_error, stated_error])
 def test_many_quantities_at_once_are_judged_as_each_alone(answer):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(4, 50, 3, 5)).cumsum(axis=1)
@@ -92,6 +92,41 @@ def test_the_effective_size_of_an_autoregressive_chain():
         chain[:, t] = 0.8 * chain[:, t - 1] + noise[:, t]
     expected = 4 * 8000 * (1 - 0.8) / (1 + 0.8)
     assert float(bulk_ess(chain)) == pytest.approx(expected, rel=0.15)
+
+
+def rare_visits(repetitions: int) -> np.ndarray:
+    """Eight chains of 600 draws, one in fifty of them 1, in visits of eight draws: twelve on average."""
+    rng = np.random.default_rng(6)
+    x = np.zeros((8, 600, repetitions))
+    x[:, 0] = rng.random((8, repetitions)) < 0.02
+    for t in range(1, 600):
+        stays = np.where(x[:, t - 1] == 1, 1 - 1 / 8, 0.02 / 0.98 / 8)
+        x[:, t] = rng.random((8, repetitions)) < stays
+    return x
+
+
+def test_stated_errors_cover_more_than_plain_ones_where_visits_are_few():
+    """Not 95 % either: the number of visits is skewed, and no error to either side knows that."""
+    x = rare_visits(1_000)
+    distance = np.abs(x.mean(axis=(0, 1)) - 0.02)
+    plain, stated = (float((distance < 2 * error(x)).mean()) for error in (mean_error, stated_error))
+    assert stated > 0.90
+    assert stated > plain + 0.02
+    far_plain, far_stated = (float((distance > 4 * error(x)).mean()) for error in (mean_error, stated_error))
+    assert far_stated < 0.75 * far_plain
+
+
+def test_a_stated_error_is_the_plain_one_where_visits_are_many():
+    x = np.random.default_rng(7).normal(size=(8, 2_000, 20))
+    assert (stated_error(x) / mean_error(x)).max() < 1.05
+
+
+def test_the_error_of_what_one_part_of_one_chain_has_seen_has_two_degrees_of_freedom():
+    x = np.zeros((8, 100))
+    x[3, 20:25] = 1.0
+    student, normal = 4.302653, 1.959964  # their 97.5 % quantiles
+    factor = float(stated_error(x) / mean_error(x))
+    assert factor == pytest.approx(student / normal, rel=0.05)  # the visit moves the mean
 
 
 def test_too_few_draws_are_refused():

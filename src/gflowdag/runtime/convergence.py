@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 MAXIMAL_R_HAT = 1.05  # chains have not mixed above this
 MINIMAL_EFFECTIVE_SAMPLES = 400  # below this R-hat and ESS themselves are noise
@@ -19,6 +19,8 @@ FEWEST_DRAWS = 4  # of each chain, for an R-hat
 FEWEST_CHAINS = 4  # Vehtari et al. 2021
 FEWEST_SCATTERED_CHAINS = 60  # that stay where they end: a share of 0.05 elsewhere shows in 95 of 100 cases
 _ROUNDING = 1e-10  # in units of the largest draw
+_COVERED = 0.975  # two errors to either side cover 0.95
+_FEWEST_DEGREES = 2.0  # those of an error that one part of one chain accounts for
 
 
 def rank_r_hat(chains: ArrayLike) -> NDArray[np.float64]:
@@ -53,6 +55,36 @@ def mean_error(chains: ArrayLike) -> NDArray[np.float64]:
     """Monte Carlo standard error of the mean of all draws."""
     draws = _draws(chains)
     return draws.std(axis=(0, 1), ddof=1) / np.sqrt(_ess(_halves(draws)))
+
+
+def stated_error(chains: ArrayLike) -> NDArray[np.float64]:
+    """Monte Carlo standard error of the mean, larger where that error is itself known from little.
+
+    Half the width of the interval of 95 % by Student's t, in units of a normal standard error: two of these
+    errors cover 95 % however few the visits are that show how much the draws vary.
+    """
+    return mean_error(chains) * stdtrit(_degrees_of_freedom(chains), _COVERED) / ndtri(_COVERED)
+
+
+def _degrees_of_freedom(chains: ArrayLike) -> NDArray[np.float64]:
+    """Those of the squared error of the mean, after Welch and Satterthwaite.
+
+    Each half of a chain has its own estimate of the long-run variance. By their spread the mean of these `m`
+    has `2 mean² / (variance / m)` degrees: about twice the number of visits where few visits to another mode
+    make up the variance.
+    """
+    halves = _halves(_draws(chains))
+    num_halves, num_draws = halves.shape[:2]
+    covariance = _autocovariance(halves - halves.mean(axis=(0, 1)))
+    rho = _autocorrelation(halves)
+    last = 2 * _num_pairs(rho)  # lags before this one count, as they do for the effective sample size
+    lags = np.arange(num_draws).reshape(-1, *[1] * (halves.ndim - 2))
+    counted = np.where(lags < last, np.where(lags == 0, 1.0, 2.0), 0.0)
+    variances = (covariance * counted).sum(axis=1)
+    mean, spread = variances.mean(axis=0), variances.var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = 2 * num_halves * np.square(mean) / spread
+    return np.where(spread > 0, np.maximum(degrees, _FEWEST_DEGREES), np.inf)
 
 
 def varies(chains: ArrayLike) -> NDArray[np.bool_]:
@@ -115,31 +147,50 @@ def _ess(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     total = num_chains * num_draws
     if num_draws < 4:
         return np.full(draws.shape[2:], np.nan)
-    centred = draws - draws.mean(axis=1, keepdims=True)
+    size = total / np.maximum(_correlation_time(_autocorrelation(draws)), 1 / np.log10(total))
+    return np.where(_varies(draws, axis=(0, 1)), size, total)
+
+
+def _autocovariance(centred: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of every chain by lag, [chains, draws, ...]."""
+    num_draws = centred.shape[1]
     length = 2 ** int(np.ceil(np.log2(2 * num_draws)))
     spectrum = np.fft.rfft(centred, n=length, axis=1)
-    covariance = np.fft.irfft(np.abs(spectrum) ** 2, n=length, axis=1)[:, :num_draws].mean(axis=0) / num_draws
+    return np.fft.irfft(np.abs(spectrum) ** 2, n=length, axis=1)[:, :num_draws] / num_draws
+
+
+def _autocorrelation(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By lag, [draws, ...], averaged over chains and lower by as much as the chains differ in their mean."""
+    num_chains, num_draws = draws.shape[:2]
+    covariance = _autocovariance(draws - draws.mean(axis=1, keepdims=True)).mean(axis=0)
     within = covariance[0] * num_draws / (num_draws - 1)
     pooled = covariance[0] + (draws.mean(axis=1).var(axis=0, ddof=1) if num_chains > 1 else 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1 - (within - covariance) / pooled
     rho[0] = 1.0
-    time = _correlation_time(rho.reshape(num_draws, -1)).reshape(draws.shape[2:])
-    size = total / np.maximum(time, 1 / np.log10(total))
-    return np.where(_varies(draws, axis=(0, 1)), size, total)
+    return rho
+
+
+def _pair_sums(rho: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the pairs of lags (0, 1), (2, 3) … that are looked at."""
+    num_pairs = (len(rho) - 1) // 2
+    return rho[: 2 * num_pairs].reshape(num_pairs, 2, *rho.shape[1:]).sum(axis=1)
+
+
+def _num_pairs(rho: NDArray[np.float64]) -> NDArray[np.intp]:
+    """How many pairs there are before the first that is not positive."""
+    positive = np.cumprod(_pair_sums(rho) > 0, axis=0).astype(bool)
+    positive[0], positive[-1] = True, len(positive) == 1
+    return positive.sum(axis=0)
 
 
 def _correlation_time(rho: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of autocorrelations [draws, quantities] until their pairs turn negative, made monotone."""
-    num_draws = len(rho)
-    num_pairs = (num_draws - 1) // 2  # the pairs (0, 1), (2, 3) … that are looked at
-    pairs = rho[: 2 * num_pairs].reshape(num_pairs, 2, -1).sum(axis=1)
-    positive = np.cumprod(pairs > 0, axis=0).astype(bool)
-    positive[0], positive[-1] = True, num_pairs == 1
-    number = positive.sum(axis=0)  # pairs before the first that is not positive
-    monotone = np.where(positive, np.minimum.accumulate(pairs, axis=0), 0.0).sum(axis=0)
+    """Sum of autocorrelations [draws, ...] until their pairs turn negative, made monotone."""
+    pairs, number = _pair_sums(rho), _num_pairs(rho)
+    counted = np.arange(len(pairs)).reshape(-1, *[1] * number.ndim) < number
+    monotone = np.where(counted, np.minimum.accumulate(pairs, axis=0), 0.0).sum(axis=0)
     # Of the pair at which the sum stops, the first half counts once where it is positive.
-    following = np.minimum(2 * number, num_draws - 1)
+    following = np.minimum(2 * number, len(rho) - 1)
     last = np.take_along_axis(rho, following[None], axis=0)[0]
     return -1 + 2 * monotone + np.maximum(last, 0.0)
 

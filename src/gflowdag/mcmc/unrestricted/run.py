@@ -34,8 +34,8 @@ from gflowdag.runtime.convergence import (
     MINIMAL_EFFECTIVE_SAMPLES,
     MOVING,
     bulk_ess,
-    mean_error,
     rank_r_hat,
+    stated_error,
     tail_ess,
     varies,
 )
@@ -150,6 +150,7 @@ def run(
         state = _copied(state)
     tables = local_tables(score, state.pools)
     works = [make_workspace(state.pools) for _ in state.parents]
+    possible = ~(score.constraints.required | score.constraints.forbidden)
     summary, others = None, None
     while True:
         number = state.records.number
@@ -158,7 +159,7 @@ def run(
             deadline.has_passed and number >= _FEWEST_IN_TIME
         )
         if due or over:
-            summary = summarise(state.records)
+            summary = summarise(state.records, possible)
             if summary[2].is_frozen:
                 if others is None:
                     others = _other_starts(score, state, tables, deadline)
@@ -267,20 +268,28 @@ def _beside_others(verdict: Verdict, state: State, others: NDArray[np.float64]) 
     return verdict._replace(trusted=agree, bulk_ess=fewest, tail_ess=fewest)
 
 
-def summarise(records: Records) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
+def summarise(
+    records: Records, possible: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
     """Edge probabilities, their errors, and whether the chains agree."""
     kept = slice(records.number // _LEFT_OUT, records.number)
-    return agreement(records.edges[:, kept], records.log_scores[:, kept])
+    return agreement(records.edges[:, kept], records.log_scores[:, kept], possible=possible)
 
 
 def agreement(
-    edges: NDArray[np.float32], log_scores: NDArray[np.float64], *, frozen_is_one_sample: bool = True
+    edges: NDArray[np.float32],
+    log_scores: NDArray[np.float64],
+    *,
+    possible: NDArray[np.bool_] | None = None,
+    frozen_is_one_sample: bool = True,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Verdict]:
     """Edge probabilities, their errors, and whether chains agree.
 
     Args:
         edges: along the chains, [chains, draws, d, d].
         log_scores: [chains, draws].
+        possible: bool [d, d], edges that graphs which no chain has visited may have or not have. What was
+            not seen in `n` independent looks has a weight of exponential law with standard deviation `1 / n`.
         frozen_is_one_sample: whether chains that all keep one score are never trusted.
     """
     # One source at a time: all of them at once would be gigabytes in double precision.
@@ -292,9 +301,11 @@ def agreement(
     fewest = float(effective.min())
     errors, slowest = spread / np.sqrt(max(fewest, 1.0)), None
     if moving.any():
-        errors[moving] = mean_error(edges[:, :, moving])
+        errors[moving] = stated_error(edges[:, :, moving])
         source, target = np.argwhere(moving)[np.argmin(effective[:-1])]
         slowest = int(source), int(target)
+    if possible is not None:
+        errors[possible] = np.hypot(errors[possible], 1 / max(fewest, 1.0))
     worst, tail = float(rank_r_hat(traces).max()), float(tail_ess(log_scores))
     largest = float(errors.max())
     is_enough = min(fewest, tail) >= MINIMAL_EFFECTIVE_SAMPLES and largest <= MAXIMAL_ERROR
