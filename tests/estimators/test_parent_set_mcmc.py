@@ -152,16 +152,23 @@ def test_too_few_sweeps_to_be_judged_are_refused(method: str) -> None:
         gd.fit(frame, method=method, iterations=63)
 
 
-def test_a_verdict_against_near_copies_names_them_and_the_remedy() -> None:
-    frame = continuous_frame()
-    frame["copy"] = frame["X2"] + 0.1 * frame["X2"].std() * np.random.default_rng(0).normal(size=len(frame))
-    stopped = gd.ParentSetMCMC(iterations=64, **NEVER).fit(frame[["X2", "copy", "X4"]]).posterior_.diagnosis
+@pytest.mark.parametrize("num_copies", [1, 2])
+def test_a_verdict_against_near_copies_names_all_of_them_and_the_remedy(num_copies: int) -> None:
+    frame, rng = continuous_frame(), np.random.default_rng(0)
+    names = ["X2", *(f"copy{number}" for number in range(num_copies))]
+    for name in names[1:]:
+        frame[name] = frame["X2"] + 0.1 * frame["X2"].std() * rng.normal(size=len(frame))
+    stopped = gd.ParentSetMCMC(iterations=64, **NEVER).fit(frame[[*names, "X4"]]).posterior_.diagnosis
     assert stopped.verdict == "not converged"
-    # Which of the two is named first depends on the slowest edge; the second is the one to be dropped.
-    found = re.search(r"The columns (\w+) and (\w+) have correlation 0\.99", stopped.explanation)
+    # Which of them is named first depends on the slowest edge; the others are the ones to be dropped.
+    found = re.search(
+        r"The columns ([\w, ]+) are nearly copies, with a correlation of 0\.99", stopped.explanation
+    )
     assert found is not None
-    assert set(found.groups()) == {"X2", "copy"}
-    assert f"drop=['{found[2]}']" in stopped.explanation
+    named = found[1].split(", ")
+    assert sorted(named) == sorted(names)
+    assert f"drop={named[1:]}" in stopped.explanation
+    assert "Give the chains more time" not in stopped.explanation
 
 
 def test_where_the_time_is_over_chains_make_as_few_sweeps_as_can_be_judged(monkeypatch) -> None:

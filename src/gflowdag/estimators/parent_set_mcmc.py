@@ -28,7 +28,7 @@ from gflowdag.runtime.convergence import (
 )
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.memory import total_memory
-from gflowdag.runtime.messages import memory
+from gflowdag.runtime.messages import memory, shown
 from gflowdag.runtime.place import option, typed
 from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
@@ -162,7 +162,7 @@ class ParentSetMCMC(StructureLearner):
         done = min(fewest / MINIMAL_EFFECTIVE_SAMPLES, 1 / excess**2)
         return Diagnostics(
             "trusted" if verdict.trusted else "not converged",
-            _explanation(verdict, self.num_chains) + self._what_is_slow(verdict, score),
+            _explanation(verdict, self.num_chains) + self._remedy(verdict, score),
             r_hat=verdict.r_hat,
             ess=min(fewest / result.log_scores.size, 1.0),
             effective_samples=fewest,
@@ -176,20 +176,28 @@ class ParentSetMCMC(StructureLearner):
             extra={"num_chains": self.num_chains, "largest_error": verdict.error},
         )
 
-    def _what_is_slow(self, verdict: Verdict, score: Score) -> str:
-        """Where chains that are not trusted agree least, and the remedy if columns nearly copy each other."""
-        if verdict.trusted or verdict.slowest is None:
+    def _remedy(self, verdict: Verdict, score: Score) -> str:
+        """What to do about chains that are not trusted; another thing if columns nearly copy each other."""
+        if verdict.trusted:
             return ""
+        go_on = typed(
+            python="with the same folder, resume=True and a larger budget they go on where they stopped",
+            command_line="--resume with a larger --budget goes on where they stopped",
+        )
+        more_time = f"Give the chains more time: {go_on}."
+        if verdict.slowest is None:
+            return f" {more_time}"
         source, target = (score.names[node] for node in verdict.slowest)
         where = f" The edge on which they agree least is {source} → {target}."
-        copies = _nearest_copies(self._data, verdict.slowest)
+        copies = _near_copies(self._data, verdict.slowest)
         if copies is None:
-            return where
-        kept, dropped, correlation = copies
+            return f"{where} {more_time}"
+        names, correlation = copies
         return (
-            f"{where} The columns {kept} and {dropped} have correlation {correlation:.3f}: they can take "
-            "each other's place in every graph, and chains change them over only rarely. If the question "
-            f"allows it, leave one of them out: {option('drop', [dropped])}."
+            f"{where} The columns {shown(names)} are nearly copies, with a correlation of "
+            f"{correlation:.3f}{'' if len(names) == 2 else ' at most'}: they can take each other's place in "
+            "every graph, and chains change them over only rarely. More time alone may not help. If the "
+            f"question allows it, keep only one of them: {option('drop', names[1:])}."
         )
 
 
@@ -208,35 +216,34 @@ def check_number_of_columns(num_variables: int) -> None:
     )
 
 
-def _nearest_copies(data: Dataset, nodes: tuple[int, int]) -> tuple[str, str, float] | None:
-    """Of the pairs of columns with one of `nodes` in it the most correlated, if that much."""
+def _near_copies(data: Dataset, nodes: tuple[int, int]) -> tuple[list[str], float] | None:
+    """One of `nodes` with the columns that nearly copy it, or one of these; their largest correlation."""
     continuous = [node for node, kind in enumerate(data.kinds) if kind == "continuous"]
     here = [continuous.index(node) for node in nodes if node in continuous]
     if not here:
         return None
     correlations = np.abs(np.atleast_2d(np.corrcoef(data.values[:, continuous].T)))
     np.fill_diagonal(correlations, 0.0)
-    node, other = np.unravel_index(correlations[here].argmax(), correlations[here].shape)
-    correlation = float(correlations[here[node], other])
-    if correlation < _COPIES:
+    group = [here[int(correlations[here].max(axis=1).argmax())]]
+    for column in group:  # which grows on the way
+        near = np.flatnonzero(correlations[column] >= _COPIES).tolist()
+        group += [other for other in near if other not in group]
+    if len(group) == 1:
         return None
-    return data.names[continuous[here[node]]], data.names[continuous[other]], correlation
+    return [data.names[continuous[column]] for column in group], float(
+        correlations[np.ix_(group, group)].max()
+    )
 
 
 def _explanation(verdict: Verdict, num_chains: int) -> str:
-    go_on = typed(
-        python="with the same folder, resume=True and a larger budget they go on where they stopped",
-        command_line="--resume with a larger --budget goes on where they stopped",
-    )
-    advice = "." if verdict.trusted else f". Give the chains more time: {go_on}."
     if verdict.is_frozen:
         others = f"{FEWEST_SCATTERED_CHAINS} further scattered starts"
         found = f"{others} ended there too" if verdict.trusted else f"not all of {others} ended there"
-        return f"{num_chains} chains from scattered starts all keep the same score, and {found}{advice}"
+        return f"{num_chains} chains from scattered starts all keep the same score, and {found}."
+    r_hat = f"{verdict.r_hat:.3f}" if math.isfinite(verdict.r_hat) else "infinite: some edge never changes"
     return (
         f"{num_chains} chains from scattered starts: the largest rank-normalised R-hat of any edge or of the "
-        f"score is {verdict.r_hat:.3f} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample "
+        f"score is {r_hat} ({MAXIMAL_R_HAT} or less is needed), the smallest effective sample "
         f"size {min(verdict.bulk_ess, verdict.tail_ess):.0f} ({MINIMAL_EFFECTIVE_SAMPLES} or more), and the "
-        f"largest Monte-Carlo error of an edge probability {verdict.error:.4f} ({MAXIMAL_ERROR} or "
-        f"less){advice}"
+        f"largest Monte-Carlo error of an edge probability {verdict.error:.4f} ({MAXIMAL_ERROR} or less)."
     )
