@@ -159,7 +159,11 @@ def mixed_prior_noise(options: Options) -> Iterator[Row]:
 
 @case
 def mixed_prior_signal(options: Options) -> Iterator[Row]:
-    """Log loss of skeletons and directions on simulated networks, and its difference from `now`."""
+    """Log loss of skeletons and directions on simulated networks, and its difference from that of `against`.
+
+    That is `now` unless said otherwise; differences are paired by sample.
+    """
+    against = options.extra.get("against", "now")
     samples = 2 if options.quick else int(options.extra.get("samples", 40))
     differences: dict[str, list[NDArray[np.float64]]] = {name: [] for name in _candidates(options)}
     for num_rows in _sizes(options, SIGNAL_ROWS):
@@ -175,10 +179,10 @@ def mixed_prior_signal(options: Options) -> Iterator[Row]:
             for name, edges in found.items():
                 losses[name].append(two_losses(edges, np.zeros(edges.shape, bool), drawn.truth.to_numpy()))
         for name, of_samples in losses.items():
-            differences[name] += list(np.subtract(of_samples, losses["now"]))
+            differences[name] += list(np.subtract(of_samples, losses[against]))
             yield {"rows": num_rows, "candidate": name, "samples": len(of_samples)} | _means(of_samples)
     for name, of_samples in differences.items():
-        about = {"rows": "all", "candidate": f"{name} less now", "samples": len(of_samples)}
+        about = {"rows": "all", "candidate": f"{name} less {against}", "samples": len(of_samples)}
         yield about | _means(of_samples)
 
 
