@@ -43,12 +43,26 @@ def test_scale_free_graphs_have_bounded_parents_and_hubs():
         graph.scale_free(5, 0, rng)
 
 
-@pytest.mark.parametrize("log_weights", [[0.0, 0.0, 0.0, 0.0], [0.5, -1.2, 0.3, -np.inf]])
-def test_graphs_of_a_structure_prior_come_as_often_as_they_weigh(log_weights):
-    every = graph.all_dags(4)
-    weight = np.exp(np.array(log_weights)[every.sum(axis=1)].sum(axis=1))
+FACTORS = np.log([[1, 5 / 3], [1 / 3, 1 / 4]])
+
+
+@pytest.mark.parametrize(
+    ("log_weights", "groups"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], [0, 0, 0, 0]),
+        ([0.5, -1.2, 0.3, -np.inf], [0, 0, 0, 0]),
+        ([0.0, -0.3, 0.2, -1.0], [0, 1, 1, 0]),
+        ([0.0, -0.3, 0.2, -np.inf], [1, 1, 1, 1]),
+    ],
+)
+def test_graphs_of_a_structure_prior_come_as_often_as_they_weigh(log_weights, groups):
+    every, group = graph.all_dags(4), np.array(groups)
+    of_edges = (every * FACTORS[group[:, None], group]).sum(axis=(1, 2))
+    weight = np.exp(np.array(log_weights)[every.sum(axis=1)].sum(axis=1) + of_edges)
     expected = 8_000 * weight / weight.sum()
-    drawn = graph.by_parent_counts(log_weights, 8_000, np.random.default_rng(0))
+    drawn = graph.by_parent_counts(
+        log_weights, 8_000, np.random.default_rng(0), groups=groups, log_factors=FACTORS
+    )
     index = {key: place for place, key in enumerate(graph.graph_keys(every).tolist())}
     found = np.bincount([index[key] for key in graph.graph_keys(drawn).tolist()], minlength=len(every))
     assert found[expected == 0].sum() == 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from gflowdag.errors import DataError
 
@@ -56,8 +58,17 @@ def scale_free(d: int, m: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     return _relabelled(graph, rng)
 
 
-def by_parent_counts(log_weights: ArrayLike, num_graphs: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def by_parent_counts(
+    log_weights: ArrayLike,
+    num_graphs: int,
+    rng: np.random.Generator,
+    *,
+    groups: ArrayLike | None = None,
+    log_factors: ArrayLike = 0.0,
+) -> NDArray[np.bool_]:
     """Independent DAGs of a structure prior: each weighs `Π_j w(number of parents of j)`.
+
+    With `groups` of nodes each edge multiplies that by a factor for the groups of its ends.
 
     Layer by layer from the roots: with m nodes placed, s of them in the last layer, a node of the next layer
     has its parents among the m, not all of them among the m − s before. Such parent sets weigh together
@@ -65,73 +76,127 @@ def by_parent_counts(log_weights: ArrayLike, num_graphs: int, rng: np.random.Gen
 
         H(m, s) = Σ_t C(d − m, t) g(m, s)^t H(m + t, t).
 
+    With groups m, s, k and t have a number for each group, the binomial coefficients are products over them,
+    and each group has a g of its own, in which `w(k)` is that of all parents times their factors.
+
     Args:
         log_weights: log of `w(k)` for k = 0 … d − 1, −inf where so many parents are not allowed.
         num_graphs: n.
         rng: source of randomness.
+        groups: of each node, whole numbers [d]; None for one group.
+        log_factors: log of the factor of an edge, by the group of its source and that of its target, [g, g].
 
     Returns:
         bool [n, d, d].
     """
     weights = np.asarray(log_weights, float)
     d = len(weights)
-    parents = _laws_of_counts(weights)
-    layers = _laws_of_layers(weights[0] if d else 0.0, parents.sets)
+    named = np.zeros(d, int) if groups is None else np.asarray(groups).astype(int)
+    present, group, sizes = np.unique(named, return_inverse=True, return_counts=True)
+    factors = np.asarray(log_factors, float)
+    if not factors.ndim:
+        factors = np.full((int(present.max(initial=0)) + 1,) * 2, log_factors)
+    laws = _layers(tuple(weights.tolist()), tuple(sizes.tolist()), tuple(factors[present].T[present].ravel()))
     graphs = np.zeros((num_graphs, d, d), dtype=bool)
     for graph in graphs:
         node = rng.permutation(d)
-        placed = size = 0
-        while placed < d:
-            following = 1 + int(rng.choice(d - placed, p=layers[placed, size]))
-            for child in node[placed : placed + following]:
-                k = int(rng.choice(d, p=parents.counts[placed, size])) if placed else 0
-                chosen = rng.permutation(placed)[:k]
-                while k and chosen.max() < placed - size:  # one of the last layer must be among them
-                    chosen = rng.permutation(placed)[:k]
-                graph[node[chosen], child] = True
-            placed, size = placed + following, following
+        members = [node[group[node] == number] for number in range(len(sizes))]
+        placed = last = (0,) * len(sizes)
+        while placed != laws.all_placed:
+            choices, chances = laws.next_layer(placed, last)
+            following = choices[int(rng.choice(len(choices), p=chances))]
+            for own, count in enumerate(following):
+                for child in members[own][placed[own] : placed[own] + count]:
+                    chosen = laws.parents(own, placed, last, rng)
+                    for others, places in zip(members, chosen, strict=True):
+                        graph[others[places], child] = True
+            placed, last = tuple(np.add(placed, following).tolist()), following
     return graphs
 
 
-class _ParentLaws(NamedTuple):
-    sets: dict[tuple[int, int], float]  # log g(m, s)
-    counts: dict[tuple[int, int], NDArray[np.float64]]  # of each number of parents, [d]
+@lru_cache(maxsize=4)
+def _layers(
+    log_weights: tuple[float, ...], sizes: tuple[int, ...], factors_into: tuple[float, ...]
+) -> _Layers:
+    """Kept, since graphs are often asked for one by one."""
+    into = np.array(factors_into).reshape(len(sizes), len(sizes))
+    return _Layers(np.array(log_weights), sizes, into.T)
 
 
-def _laws_of_counts(log_weights: NDArray[np.float64]) -> _ParentLaws:
-    d = len(log_weights)
-    sets: dict[tuple[int, int], float] = {}
-    counts: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for placed in range(1, d):
-        for size in range(1, placed + 1):
-            number = [math.comb(placed, k) - math.comb(placed - size, k) for k in range(d)]
-            logs = log_weights + [math.log(n) if n else -math.inf for n in number]
-            sets[placed, size] = total = float(np.logaddexp.reduce(logs))
-            if total > -math.inf:
-                counts[placed, size] = np.exp(logs - total)
-    return _ParentLaws(sets, counts)
+class _Layers:
+    """The laws of layers of nodes and of their parents; see `by_parent_counts` for the formulas."""
+
+    def __init__(
+        self, log_weights: NDArray[np.float64], sizes: tuple[int, ...], factors: NDArray[np.float64]
+    ) -> None:
+        self.all_placed = sizes
+        self._counts = np.indices([size + 1 for size in self.all_placed]).reshape(len(sizes), -1).T
+        num_parents = self._counts.sum(axis=1)
+        allowed = num_parents < len(log_weights)
+        own = np.where(allowed, log_weights[num_parents * allowed], -np.inf)
+        self._weights = own[:, None] + self._counts @ factors  # [k, group of the child]
+        self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], _Law] = {}
+
+    def next_layer(
+        self, placed: tuple[int, ...], last: tuple[int, ...]
+    ) -> tuple[list[tuple[int, ...]], NDArray[np.float64]]:
+        """How many nodes of each group the next layer may have, and the probability of each."""
+        law = self._law(placed, last)
+        return law.layers, law.chances
+
+    def parents(
+        self, own: int, placed: tuple[int, ...], last: tuple[int, ...], rng: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
+        """Places of the parents of a node of the next layer among the placed nodes of each group."""
+        if not any(placed):
+            return [np.zeros(0, np.int64) for _ in placed]
+        law = self._law(placed, last).parents[:, own]
+        counts = self._counts[int(rng.choice(len(law), p=law))]
+        while True:
+            chosen = [rng.permutation(m)[:k] for m, k in zip(placed, counts, strict=True)]
+            # one of the last layer must be among them
+            if any((at >= m - s).any() for at, m, s in zip(chosen, placed, last, strict=True)):
+                return chosen
+
+    def _law(self, placed: tuple[int, ...], last: tuple[int, ...]) -> _Law:
+        if (placed, last) not in self._known:
+            self._known[placed, last] = self._computed(placed, last)
+        return self._known[placed, last]
+
+    def _computed(self, placed: tuple[int, ...], last: tuple[int, ...]) -> _Law:
+        if placed == self.all_placed:
+            return _Law(0.0, [], np.zeros(0), np.zeros((0, len(placed))))
+        one, parents = self._weights[0], np.zeros((0, len(placed)))
+        if any(placed):
+            before = np.subtract(placed, last)
+            sets = _choices(placed, self._counts) - _choices(before, self._counts)
+            number = np.log(sets, where=sets > 0, out=np.full(len(sets), -np.inf))
+            logs = number[:, None] + self._weights
+            one = np.logaddexp.reduce(logs, axis=0)
+            parents = np.exp(logs - np.where(np.isfinite(one), one, 0.0))
+        left = np.subtract(self.all_placed, placed)
+        layers = [tuple(t) for t in np.ndindex(*(left + 1)) if any(t)]
+        ways = np.log(_choices(left, layers))
+        logs = np.empty(len(layers))
+        for number, (many, layer) in enumerate(zip(ways, layers, strict=True)):
+            after = self._law(tuple(np.add(placed, layer).tolist()), layer)
+            logs[number] = many + sum(t * g for t, g in zip(layer, one, strict=True) if t) + after.total
+        total = float(np.logaddexp.reduce(logs))
+        return _Law(total, layers, np.exp(logs - total) if total > -np.inf else np.zeros(len(logs)), parents)
 
 
-def _laws_of_layers(
-    log_root: float, log_sets: dict[tuple[int, int], float]
-) -> dict[tuple[int, int], NDArray[np.float64]]:
-    """Probabilities of 1, 2, … nodes in the next layer, for each number placed and in the last layer."""
-    d = max((placed for placed, _ in log_sets), default=0) + 1
-    completions = {(d, size): 0.0 for size in range(1, d + 1)}
-    laws: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for placed in range(d - 1, -1, -1):
-        for size in range(1, placed + 1) if placed else [0]:
-            one = log_sets[placed, size] if placed else log_root
-            logs = np.array(
-                [
-                    math.log(math.comb(d - placed, t)) + t * one + completions[placed + t, t]
-                    for t in range(1, d - placed + 1)
-                ]
-            )
-            completions[placed, size] = total = float(np.logaddexp.reduce(logs))
-            if total > -math.inf:
-                laws[placed, size] = np.exp(logs - total)
-    return laws
+def _choices(sizes: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+    """Ways to choose `counts` of groups of these sizes, [m, groups] -> [m]."""
+    n, k = np.asarray(sizes, float), np.asarray(counts, float)
+    logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(np.maximum(n - k, 0) + 1)
+    return np.prod(np.where(k <= n, np.exp(logs).round(), 0.0), axis=1)
+
+
+class _Law(NamedTuple):
+    total: float  # log H: what all ways to complete the graph weigh together
+    layers: list[tuple[int, ...]]  # nodes of each group in the next layer
+    chances: NDArray[np.float64]  # of each of them
+    parents: NDArray[np.float64]  # [k, group of the child], of each number of parents by group
 
 
 def _relabelled(graph: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
