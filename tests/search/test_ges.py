@@ -159,8 +159,8 @@ def test_a_score_object_is_searched_by_its_own_local_scores(discrete):
     values = chain_of(6, 300)
     data = Dataset.from_array(values > 0, kinds="discrete") if discrete else Dataset.from_array(values)
     unbound = BDeu(ess=2.0) if discrete else BGe(alpha_mu=0.5)
-    prior = make_score(data, prior="edge").prior_log_weights
-    found = ges.search_by(data.values, data=data, score=unbound, prior_log_weights=prior, max_parents=None)
+    prior = make_score(data, prior="edge").structure_prior
+    found = ges.search_by(data.values, data=data, score=unbound, prior=prior, max_parents=None)
     score = make_score(data, score=unbound, prior="edge")
     members = class_members(found)
     best = score.log_score(members)

@@ -78,7 +78,7 @@ class _Bootstrap(StructureLearner):
             names=score.names,
             method=self.method,
             # Without the limit on cells, to which not every search keeps.
-            log_scores=score.log_likelihood(dags[kept]) + score.prior_log_weights[dags[kept].sum(1)].sum(1),
+            log_scores=score.log_likelihood(dags[kept]) + score.structure_prior.of_graphs(dags[kept]),
             marginals=dags[~crowded].mean(axis=0),
             diagnosis=self._account(found, int(forced.sum()), int(crowded.sum())),
         )
@@ -162,7 +162,7 @@ class BootstrapGES(_Bootstrap):
                 ges.search_by,
                 data=self._data,
                 score=unbound_score(self._data, self.score),
-                prior_log_weights=score.prior_log_weights,
+                prior=score.structure_prior,
                 max_parents=limit,
             )
         discrete = unbound_score(self._data, self.score) if self._data.is_discrete else None

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.errors import ScoreError
-from gflowdag.graph.bits import popcount
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
@@ -103,7 +102,7 @@ def candidate_table(
     def fill(node: int) -> None:
         chosen = candidates[node].astype(np.int64)
         scores[node] = score.likelihood.local_subsets(node, chosen)
-        scores[node] += score.prior_log_weights[popcount(np.arange(1 << size))]
+        scores[node] += score.structure_prior.of_subsets(node, chosen)
         score.forbid(node, chosen, scores[node])
         outsiders = np.setdiff1d(np.arange(d), [*chosen, node])
         singles[node, outsiders] = score.local(node, np.eye(d, dtype=bool)[outsiders])

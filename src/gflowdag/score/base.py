@@ -15,7 +15,8 @@ from gflowdag.graph.bits import popcount
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.cell_limit import CellLimit
 from gflowdag.score.local_score import LocalScore, local_values
-from gflowdag.score.priors import Prior, checked_log_weights
+from gflowdag.score.priors import Prior
+from gflowdag.score.structure_prior import StructurePrior
 
 if TYPE_CHECKING:
     from gflowdag.data import Constraints
@@ -48,7 +49,7 @@ class Score:
     constraints: Constraints
 
     def __post_init__(self) -> None:
-        checked_log_weights(self.prior, self.num_variables)  # refuse bad parameters before any computing
+        _ = self.structure_prior  # refuse bad parameters before any computing
 
     @property
     def num_variables(self) -> int:
@@ -70,11 +71,16 @@ class Score:
         """The limit on the cells of a family, a part of the structure prior of discrete tables."""
         return self.likelihood.cell_limit(self.constraints.required)
 
+    @cached_property
+    def structure_prior(self) -> StructurePrior:
+        """The prior on numbers of parents, with the score's factor for each edge."""
+        return StructurePrior.of(self.prior, self.likelihood.edge_factor, self.num_variables)
+
     @property
     def prior_log_weights(self) -> NDArray[np.float64]:
-        """Log prior weight of each number of parents, with the score's factor for edges, float64 [d]."""
-        weights = checked_log_weights(self.prior, self.num_variables)
-        return weights + np.arange(self.num_variables) * np.log(self.likelihood.edge_factor)
+        """Log prior weight of each number of parents, float64 [d]: the prior where all edges weigh alike."""
+        assert self.structure_prior.edges is None, "edges have factors of their own"
+        return self.structure_prior.counts
 
     def allows(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether knowledge and the limit on cells allow each parent set of `node`, bool [m, d] -> [m]."""
@@ -100,7 +106,7 @@ class Score:
             float64 [m], −inf where the set is not allowed.
         """
         parents = np.asarray(parents, bool)
-        value = local_values(self.likelihood, node, parents) + self.prior_log_weights[parents.sum(axis=1)]
+        value = local_values(self.likelihood, node, parents) + self.structure_prior.of_sets(node, parents)
         return np.where(self.allows(node, parents), value, -np.inf)
 
     def local_blocks(
@@ -111,9 +117,8 @@ class Score:
         Knowledge must allow the parents `beside`, and required ones must be among them or the candidates.
         """
         out = self.likelihood.local_blocks(node, candidates, beside)
-        sizes = popcount(np.arange(1 << len(candidates)))
         for others, block in zip(beside, out, strict=True):
-            block += self.prior_log_weights[others.sum() + sizes]
+            block += self.structure_prior.of_subsets(node, candidates, others)
             self.forbid(node, candidates, block, beside=others)
         return out
 
@@ -127,8 +132,8 @@ class Score:
         d = self.num_variables
         larger = (parents[:, None, :] | np.eye(d, dtype=bool)).reshape(-1, d)
         allowed = self.allows(node, larger).reshape(-1, d) & ~parents
-        prior = self.prior_log_weights[np.minimum(parents.sum(axis=1) + 1, d - 1)]
-        return np.where(allowed, self.likelihood.extended_local(node, parents) + prior[:, None], -np.inf)
+        prior = self.structure_prior.with_one_more(node, parents)
+        return np.where(allowed, self.likelihood.extended_local(node, parents) + prior, -np.inf)
 
     def log_likelihood(self, graphs: ArrayLike) -> NDArray[np.float64]:
         """Log marginal likelihood of the data under each graph, bool [n, d, d] -> [n]."""
@@ -142,7 +147,7 @@ class Score:
     def log_prior(self, graphs: ArrayLike) -> NDArray[np.float64]:
         """Unnormalised log prior of each graph, bool [n, d, d] -> [n]; −inf where a set is not allowed."""
         graphs = np.asarray(graphs, bool)
-        total = self.prior_log_weights[graphs.sum(axis=1)].sum(axis=1)
+        total = self.structure_prior.of_graphs(graphs)
         for node in range(self.num_variables):
             total[~self.allows(node, graphs[:, :, node])] = -np.inf
         return total
@@ -158,7 +163,9 @@ class Score:
         d = self.num_variables
         _check_memory(d, memory_limit)
         table = self.likelihood.tables(progress)
-        table += self.prior_log_weights[popcount(np.arange(1 << (d - 1)))]
+        nodes = np.arange(d)
+        for node in range(d):
+            table[node] += self.structure_prior.of_subsets(node, np.delete(nodes, node))
         return table
 
     def dense_table(

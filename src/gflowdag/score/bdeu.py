@@ -23,6 +23,7 @@ from gflowdag.score.contingency import (
     log_marginals_of_all,
     log_marginals_of_extended,
 )
+from gflowdag.score.edge_factors import BY_KINDS, EdgeFactors
 from gflowdag.score.local_score import positive
 from gflowdag.score.parameter_prior import ParameterPrior, no_parameter_prior, regression_prior
 from gflowdag.score.set_function import SetFunctionScore, row_groups
@@ -60,7 +61,7 @@ class BDeu:
 
     ess: float | tuple[float, ...] = (1.0, 4.0, 16.0)
     cells_per_row: float | None = 1.0
-    edge_factor: float = 0.25
+    edge_factor: float = BY_KINDS.within_discrete
 
     def __post_init__(self) -> None:
         given: list[object] = np.atleast_1d(np.asarray(self.ess, object)).tolist()
@@ -86,7 +87,8 @@ class BDeu:
         """The prior of the parameters, for discrete columns."""
         if not is_discrete.all():
             raise no_parameter_prior(self)
-        return ParameterPrior(regression_prior(is_discrete, 1.0, None), self)
+        edges = EdgeFactors(within_discrete=self.edge_factor)
+        return ParameterPrior(regression_prior(is_discrete, 1.0, None), self, edge_factors=edges)
 
 
 class BDeuLikelihood(SetFunctionScore):

@@ -28,6 +28,7 @@ from gflowdag.score.contingency import lookup_size, occupied_cells
 from gflowdag.score.local_score import positive
 from gflowdag.score.parameter_prior import ParameterPrior, regression_prior
 from gflowdag.score.set_function import SetFunctionScore, row_groups
+from gflowdag.score.subsets import member_sums
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
@@ -181,7 +182,7 @@ class ConditionalGaussianLikelihood(SetFunctionScore):
         if len(continuous):
             map_threads(fill, range(len(out)), progress)
         bits = 1 << np.arange(len(variables))
-        index = subset_sums(bits[is_discrete])[:, None] | subset_sums(bits[~is_discrete])
+        index = member_sums(bits[is_discrete])[:, None] | member_sums(bits[~is_discrete])
         result = np.empty(out.size)
         result[index] = out
         return result
@@ -232,14 +233,6 @@ def _check_location(data: Dataset, continuous: NDArray[np.int64], cells: _Cells)
                 f"Column {data.names[column]!r} has values up to {largest:.3g}, too far from the prior mean "
                 "0: rounding would decide its score. Standardise the table (standardize=True)."
             )
-
-
-def subset_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of every subset of `bits` [k] -> [2^k]; bit `i` of the index stands for `bits[i]`."""
-    sums = np.zeros(1, np.int64)
-    for bit in bits:
-        sums = np.concatenate([sums, sums + bit])
-    return sums
 
 
 @compiled

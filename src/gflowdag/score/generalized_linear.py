@@ -24,13 +24,15 @@ from gflowdag.runtime.progress import Progress, silent
 from gflowdag.runtime.threads import map_threads
 from gflowdag.score.bdeu import BDeu, log_weights
 from gflowdag.score.cell_limit import CellLimit
-from gflowdag.score.conditional_gaussian import ConditionalGaussian, rows_by_cell, subset_sums
+from gflowdag.score.conditional_gaussian import ConditionalGaussian, rows_by_cell
 from gflowdag.score.degenerate_gaussian import DegenerateGaussian
+from gflowdag.score.edge_factors import BY_KINDS, EdgeFactors
 from gflowdag.score.local_score import LocalScore, positive
 from gflowdag.score.logistic import all_log_bayes_factors, log_bayes_factors
 from gflowdag.score.one_variance import OneVariance
 from gflowdag.score.parameter_prior import ParameterPrior, regression_prior
 from gflowdag.score.set_function import row_groups
+from gflowdag.score.subsets import member_sums
 
 if TYPE_CHECKING:
     from gflowdag.data import Dataset
@@ -50,6 +52,8 @@ class GeneralizedLinear:
         deviation: prior standard deviation of the coefficients of the log-probability of each level, for
             covariates as they are in the table: standardised, unless that was turned off. With 4.5 a
             logistic regression on two levels is as strict as the linear one in the other direction.
+        edge_factor: every edge multiplies the structure prior by it. None: by a factor for the kinds of its
+            ends, ¼ within discrete columns, ⅓ from a discrete to a continuous one and 5/3 the other way.
     """
 
     ess: float | tuple[float, ...] = (1.0, 4.0, 16.0)
@@ -57,6 +61,7 @@ class GeneralizedLinear:
     alpha_mu: float = 1.0
     alpha_w: float | None = None
     deviation: float = 4.5
+    edge_factor: float | None = None
 
     def __post_init__(self) -> None:
         cells = self.within_cells
@@ -65,6 +70,8 @@ class GeneralizedLinear:
         object.__setattr__(self, "alpha_mu", cells.alpha_mu)
         object.__setattr__(self, "alpha_w", cells.alpha_w)
         object.__setattr__(self, "deviation", positive("deviation", self.deviation))
+        if self.edge_factor is not None:
+            object.__setattr__(self, "edge_factor", positive("edge_factor", self.edge_factor))
 
     @property
     def within_cells(self) -> ConditionalGaussian:
@@ -72,6 +79,11 @@ class GeneralizedLinear:
         return ConditionalGaussian(
             ess=self.ess, cells_per_row=self.cells_per_row, alpha_mu=self.alpha_mu, alpha_w=self.alpha_w
         )
+
+    @property
+    def edge_factors(self) -> EdgeFactors:
+        """By what edges multiply the structure prior."""
+        return BY_KINDS if self.edge_factor is None else EdgeFactors(*[self.edge_factor] * 4)
 
     def bind(self, data: Dataset, /) -> GeneralizedLinearLikelihood:
         """The score of a table with columns of both kinds."""
@@ -87,7 +99,8 @@ class GeneralizedLinear:
         """The prior of the parameters, for columns of any kinds."""
         if self.alpha_w is not None:
             raise ScoreError("Tables of GeneralizedLinear are drawn with alpha_w=None only.")
-        return self.within_cells.parameter_prior(is_discrete)._replace(deviation=self.deviation)
+        prior = self.within_cells.parameter_prior(is_discrete)
+        return prior._replace(deviation=self.deviation, edge_factors=self.edge_factors)
 
 
 class GeneralizedLinearLikelihood(LocalScore):
@@ -109,6 +122,7 @@ class GeneralizedLinearLikelihood(LocalScore):
         self._data, self._parameters = data, parameters
         self._deviation = parameters.deviation
         self._is_discrete = is_discrete
+        self.edge_factor = parameters.edge_factors.of(is_discrete)
         self._place = np.where(is_discrete, np.cumsum(is_discrete), np.cumsum(~is_discrete)) - 1
         self._names = np.array(data.names, object)
         self._within_cells = parameters.within_cells.bind(data)
@@ -150,7 +164,8 @@ class GeneralizedLinearLikelihood(LocalScore):
             *of_levels,
             "Columns of both kinds are scored by generalized-linear: linear regressions of continuous "
             f"columns, multinomial logistic ones of {shown(discrete)}. Directions between the kinds are told "
-            "apart by the form of the relation alone: a skewed or two-peaked column can decide them.",
+            "apart by the form of the relation alone: a skewed or two-peaked column can decide them."
+            + self._parameters.edge_factors.told,
         )
 
     @property
@@ -200,7 +215,7 @@ class GeneralizedLinearLikelihood(LocalScore):
         continuous = self._place[candidates[~is_discrete]]
         if self._is_discrete[node] and not len(continuous):
             return
-        of_discrete, of_continuous = subset_sums(bits[is_discrete]), subset_sums(bits[~is_discrete])
+        of_discrete, of_continuous = member_sums(bits[is_discrete]), member_sums(bits[~is_discrete])
         regressions = self._regressions[int(self._group_of_node[node])]
 
         def fill(subset: int) -> None:

@@ -73,11 +73,12 @@ class LocalScore(ABC):
             it has one for all. They are in no graph, whatever the knowledge says.
         normal_wishart: the posterior of a Gaussian model in closed form, None for other scores. Methods that
             have a faster way for it take that way.
-        edge_factor: every edge multiplies the structure prior by it.
+        edge_factor: every edge multiplies the structure prior by it: one number for all, or one for each,
+            float64 [d, d], rows are sources.
     """
 
     num_variables: int
-    edge_factor: float = 1.0
+    edge_factor: float | NDArray[np.float64] = 1.0
     uses_interventions: bool = False
     forbidden_edges: NDArray[np.bool_] | None = None
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gflowdag.runtime.host_calls import host_call
 from gflowdag.score.known_values import KnownValues
 from gflowdag.score.local_score import LocalScore, local_values
+from gflowdag.score.structure_prior import StructurePrior
 
 if TYPE_CHECKING:
     from gflowdag.score.base import Score
@@ -49,8 +50,8 @@ class FamilyScores:
     one has machine code of its own.
     """
 
-    def __init__(self, likelihood: LocalScore, prior_log_weights: NDArray[np.float64]) -> None:
-        self._likelihood, self._prior = likelihood, prior_log_weights
+    def __init__(self, likelihood: LocalScore, prior: StructurePrior) -> None:
+        self._likelihood, self._prior = likelihood, prior
         self._known = KnownValues(likelihood.num_variables, 1, self._compute)
 
     def __call__(self, node: Array, parents: Array) -> Array:
@@ -61,7 +62,8 @@ class FamilyScores:
         return self._known(node.reshape(-1), parents.reshape(-1, parents.shape[-1])).reshape(node.shape)
 
     def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return (local_values(self._likelihood, node, parents) + self._prior[parents.sum(axis=1)])[:, None]
+        values = local_values(self._likelihood, node, parents)
+        return (values + self._prior.of_sets(node, parents))[:, None]
 
 
 @jax.tree_util.register_static
@@ -74,7 +76,7 @@ class NeighbourScores:
 
     def __init__(self, score: Score) -> None:
         d = score.num_variables
-        self._likelihood, self._prior = score.likelihood, score.prior_log_weights
+        self._likelihood, self._prior = score.likelihood, score.structure_prior
         self._known = KnownValues(d, d, self._compute)
 
     def families(self) -> FamilyScores:
@@ -98,14 +100,12 @@ class NeighbourScores:
         return self._known(node.reshape(-1), parents.reshape(-1, parents.shape[-1])).reshape(parents.shape)
 
     def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-        count = parents.sum(axis=1)
-        one_more = self._prior[np.minimum(count + 1, len(self._prior) - 1)]
-        out = self._likelihood.extended_local(node, parents) + one_more[:, None]
+        out = self._likelihood.extended_local(node, parents) + self._prior.with_one_more(node, parents)
         rows, members = np.nonzero(parents)
         smaller = parents[rows]
         smaller[np.arange(len(rows)), members] = False
-        out[rows, members] = local_values(self._likelihood, node, smaller) + self._prior[count[rows] - 1]
-        out[:, node] = local_values(self._likelihood, node, parents) + self._prior[count]
+        for place, sets in (((rows, members), smaller), ((slice(None), node), parents)):
+            out[place] = local_values(self._likelihood, node, sets) + self._prior.of_sets(node, sets)
         return out
 
 
@@ -167,5 +167,5 @@ class OnDemandGraphScore:
     def _compute(self, node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
         score, size = self._score, parents.sum(axis=1)
         crowded = ~score.has_room(node, parents)
-        values = local_values(score.likelihood, node, parents) + score.prior_log_weights[size]
+        values = local_values(score.likelihood, node, parents) + score.structure_prior.of_sets(node, parents)
         return (values - np.where(crowded, self._crowding_cost * size, 0.0))[:, None]

@@ -23,7 +23,8 @@ from scipy.special import gammaln
 
 from gflowdag.runtime.compiled import compiled
 from gflowdag.score.bge import all_log_minors, log_minors
-from gflowdag.score.conditional_gaussian import posterior_scale, rows_by_cell, subset_sums
+from gflowdag.score.conditional_gaussian import posterior_scale, rows_by_cell
+from gflowdag.score.subsets import member_sums
 
 if TYPE_CHECKING:
     from gflowdag.score.parameter_prior import RegressionPrior
@@ -66,7 +67,7 @@ class OneVariance(NamedTuple):
         """The same for every subset of some `continuous` columns, int [k] -> [2^k]."""
         order, starts = rows_by_cell(self.codes, self.cardinalities, discrete)
         values = np.ascontiguousarray(self.numbers[np.append(continuous, node)].T)
-        sizes = subset_sums(np.ones(len(continuous), np.int64))
+        sizes = member_sums(np.ones(len(continuous), np.int64))
         return self._likelihood(sizes, *_of_all(values, order, starts, sizes, *self._parameters))
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import ScoreError
+from gflowdag.score.edge_factors import EdgeFactors
 
 if TYPE_CHECKING:
     from gflowdag.score.bdeu import BDeu
@@ -28,6 +29,7 @@ class ParameterPrior(NamedTuple):
     normal: RegressionPrior
     dirichlet: BDeu | None = None  # None where none is discrete
     deviation: float | None = None  # of logistic slopes; None where no discrete column has any
+    edge_factors: EdgeFactors = EdgeFactors()  # of the structure prior
 
 
 @runtime_checkable

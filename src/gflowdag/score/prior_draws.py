@@ -48,18 +48,17 @@ def draw_graph(
         rng: source of randomness.
     """
     d = len(num_levels)
-    _, dirichlet, deviation = _parameter_prior(score, num_levels)
+    _, dirichlet, deviation, edge_factors = _parameter_prior(score, num_levels)
     levels = np.maximum(num_levels, 1).astype(float)
     weights = np.array(prior.log_weights(d), np.float64)
-    limit = None
-    if dirichlet is not None:
-        weights += np.arange(d) * np.log(dirichlet.edge_factor)
+    log_factors, limit = np.log(edge_factors.between_kinds), None
+    groups = num_levels > 0 if log_factors.any() else None
     if dirichlet is not None and (per_row := dirichlet.cells_per_row) is not None:
         limit = cell_limit(levels, np.full(d, per_row * num_rows), np.zeros((d, d), bool))
         fewest = np.cumprod(np.sort(levels))  # cells of the smallest sets of parents of each size
         weights[2:][fewest[1 : d - 1] > limit.most.max()] = -np.inf
     for _ in range(_ATTEMPTS):
-        (graph,) = by_parent_counts(weights, 1, rng)
+        (graph,) = by_parent_counts(weights, 1, rng, groups=groups, log_factors=log_factors)
         if deviation is None and graph[np.ix_(num_levels == 0, num_levels > 0)].any():
             continue
         if limit is None or all(limit.allows(node, graph[None, :, node])[0] for node in range(d)):
@@ -90,7 +89,7 @@ def draw_table(
         The network and the values, float64 [n, d]; discrete columns hold codes.
     """
     d = len(graph)
-    normal, dirichlet, deviation = _parameter_prior(score, num_levels)
+    normal, dirichlet, deviation, _ = _parameter_prior(score, num_levels)
     if deviation is None and (graph & (num_levels == 0)[:, None] & (num_levels > 0)).any():
         raise ScoreError(f"{score!r} gives no discrete variable a continuous parent, but the graph does.")
     values = np.zeros((num_rows, d))

@@ -23,6 +23,14 @@ _LOWEST = -(2**40)  # exponent of zero
 _HALVES = 0.5 ** np.arange(128.0)  # the last one stands for nothing: mantissas have 53 bits
 
 
+def member_sums(weights: NDArray[Number]) -> NDArray[Number]:
+    """The sum of the members of every subset of `weights` [k] -> [2^k]; bit `i` stands for `weights[i]`."""
+    sums = np.zeros(1, weights.dtype)
+    for weight in weights:
+        sums = np.concatenate([sums, sums + weight])
+    return sums
+
+
 def log_subset_sums(table: ArrayLike, progress: Progress = silent) -> NDArray[np.float64]:
     """`out[…, U] = log Σ_{P ⊆ U} exp table[…, P]` (zeta transform), for each row of a table.
 

@@ -14,6 +14,7 @@ from gflowdag.score.bge import log_minors
 from gflowdag.score.known_values import KnownValues
 from gflowdag.score.local_score import local_values
 from gflowdag.score.set_function import SetFunctionScore
+from gflowdag.score.structure_prior import StructurePrior
 from gflowdag.search.greedy_equivalence import (
     EdgeGains,
     SetFunction,
@@ -55,7 +56,7 @@ def search_by(
     *,
     data: Dataset,
     score: UnboundScore,
-    prior_log_weights: NDArray[np.float64],
+    prior: StructurePrior,
     max_parents: int | None,
 ) -> np.ndarray:
     """The CPDAG that GES finds with a score of one's own choice, structure prior included.
@@ -64,7 +65,7 @@ def search_by(
         values: observations, float64 [n, d].
         data: what the columns are; its own rows do not count.
         score: any score.
-        prior_log_weights: log weight of each number of parents, float64 [d].
+        prior: of the structure.
         max_parents: limit on the parents during the search.
 
     Returns:
@@ -74,7 +75,7 @@ def search_by(
     local = score.bind(replace(data, values=np.ascontiguousarray(values)))
 
     def compute(node: int, parents: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return (local_values(local, node, parents) + prior_log_weights[parents.sum(axis=1)])[:, None]
+        return (local_values(local, node, parents) + prior.of_sets(node, parents))[:, None]
 
     gains = _within(local, _local_gains(KnownValues(d, 1, compute)))
     return greedy_equivalence_search(gains, d, max_parents=max_parents)
