@@ -20,8 +20,8 @@ def reproduce(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="small-graphs, lingauss20, lingauss50, sachs, sachs-coverage, sachs-interventional, "
-            "limitations, all; or page: write the page from what is stored."
+            help="small-graphs, lingauss20, lingauss20-erdos-renyi, lingauss50, sachs, sachs-coverage, "
+            "sachs-interventional, limitations, all; or page: write the page from what is stored."
         ),
     ],
     quick: Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from gflowdag_lab.model import PRIOR
 from gflowdag_lab.paper.problems import Spec
 from gflowdag_lab.paper.results import Results
 from gflowdag_lab.paper.tables import Frame
@@ -26,3 +27,4 @@ class Experiment(NamedTuple):
     keys: Mapping[str, tuple[str, ...]]  # of each table, the columns by which its rows replace each other
     figures: Callable[[Tables, Path], list[Path]]  # drawn into a folder
     section: Callable[[Tables], str]  # Markdown
+    prior: str = PRIOR  # on structures, of all fits

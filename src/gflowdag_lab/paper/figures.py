@@ -27,6 +27,7 @@ COLOURS = {
     "dag-gflownet-retuned": "#d6604d",
     "dag-gflownet": "#b2182b",
     "dag-gflownet-chains": "#e7969c",
+    "dag-gflownet-canonical": "#a55194",
     "order-gflownet": "#7b3294",
     "order-mcmc": "#1f4e79",
     "plain-policy": "#bbbbbb",

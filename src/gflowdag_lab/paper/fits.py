@@ -14,7 +14,7 @@ import numpy as np
 from gflowdag import __version__
 from gflowdag.data import Dataset
 from gflowdag.posterior import Posterior, device_name
-from gflowdag_lab.model import score_name
+from gflowdag_lab.model import PRIOR, score_name
 from gflowdag_lab.paper.methods import METHODS, make_estimator, settings
 from gflowdag_lab.paper.problems import Spec, as_json, load
 from gflowdag_lab.paper.study import Task
@@ -34,32 +34,49 @@ _MEASURES = (
 
 
 def fit_tasks(
-    problems: Iterable[Spec], methods: Sequence[str], *, quick: bool, budget: float | None = None
+    problems: Iterable[Spec],
+    methods: Sequence[str],
+    *,
+    quick: bool,
+    budget: float | None = None,
+    prior: str = PRIOR,
 ) -> list[Task]:
     """A task for each problem and method."""
     return [
-        fit_task(problem, method, quick=quick, budget=budget) for problem in problems for method in methods
+        fit_task(problem, method, quick=quick, budget=budget, prior=prior)
+        for problem in problems
+        for method in methods
     ]
 
 
-def fit_task(problem: Spec, method: str, *, quick: bool, budget: float | None = None) -> Task:
+def fit_task(
+    problem: Spec, method: str, *, quick: bool, budget: float | None = None, prior: str = PRIOR
+) -> Task:
     """The task that fits one method to one problem; the fit's seed is that of the problem."""
     chosen = settings(method, quick=quick, num_variables=problem.num_variables, budget=budget)
     options = {"num_samples": NUM_SAMPLES, **chosen}
     arguments = {"problem": as_json(problem), "method": method, "options": options, "seed": problem.seed}
+    arguments |= _beside_the_papers(prior)
     change = METHODS[method].change
     since = None if change is None else change.version
     return Task(f"{problem.name}--{method}", f"{__name__}:fit", arguments, since)
 
 
 def fit(
-    folder: Path, *, problem: dict[str, Any], method: str, options: dict[str, Any], seed: int
+    folder: Path,
+    *,
+    problem: dict[str, Any],
+    method: str,
+    options: dict[str, Any],
+    seed: int,
+    prior: str = PRIOR,
 ) -> dict[str, Any]:
     """Fit, save the posterior under `folder/posteriors`, and say how it went."""
     data = load(Spec(**problem)).data
-    estimator = make_estimator(method, options, seed).set_params(score=score_name(data))
+    estimator = make_estimator(method, options, seed, prior).set_params(score=score_name(data))
     posterior = estimator.fit(data).posterior_
-    return keep(posterior, folder, problem=problem, method=method, options=options, seed=seed, data=data)
+    asked: dict[str, Any] = {"problem": problem, "method": method, "options": options, "seed": seed}
+    return keep(posterior, folder, **asked, data=data, prior=prior)
 
 
 def keep(
@@ -71,6 +88,7 @@ def keep(
     options: dict[str, Any],
     seed: int,
     data: Dataset,
+    prior: str = PRIOR,
 ) -> dict[str, Any]:
     """Save the posterior of a fit; returns the fit's row."""
     spec = Spec(**problem)
@@ -82,7 +100,9 @@ def keep(
         **{key: value for key, value in problem.items() if value is not None},
         "method": method,
         "label": METHODS[method].label,
-        "options": ", ".join(f"{name}={value}" for name, value in options.items()),
+        "options": ", ".join(
+            f"{name}={value}" for name, value in (options | _beside_the_papers(prior)).items()
+        ),
         "fit_seed": seed,
         "seconds": round(details["seconds"], 3),
         "verdict": details["verdict"],
@@ -95,6 +115,11 @@ def keep(
         "version": __version__,
         "data_sha256": data.sha256,
     }
+
+
+def _beside_the_papers(prior: str) -> dict[str, str]:
+    """A prior as an argument; that of the paper goes without saying, as in all fits that are stored."""
+    return {} if prior == PRIOR else {"prior": prior}
 
 
 def posterior_path(folder: Path, problem: str, method: str) -> Path:

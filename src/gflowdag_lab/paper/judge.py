@@ -9,7 +9,7 @@ import pandas as pd
 
 from gflowdag import metrics
 from gflowdag.posterior import Posterior, reordered
-from gflowdag_lab.model import paper_score
+from gflowdag_lab.model import PRIOR, paper_score
 from gflowdag_lab.paper.problems import Problem
 
 NUM_BOOTSTRAPS = 1000
@@ -98,19 +98,19 @@ def sampled(posterior: Posterior) -> Posterior:
     return replace(posterior, marginals=None, path_marginals=None)
 
 
-def log_joint_held_out(problem: Problem, posterior: Posterior) -> np.ndarray:
+def log_joint_held_out(problem: Problem, posterior: Posterior, prior: str = PRIOR) -> np.ndarray:
     """`log P(G, D, D')` of each sample, equally weighted [n]."""
     if np.ptp(posterior.log_weights) > 0:
         posterior = posterior.resample(posterior.num_samples, random_state=0)
-    return log_joint_of_graphs(problem, posterior.samples)
+    return log_joint_of_graphs(problem, posterior.samples, prior)
 
 
-def log_joint_of_graphs(problem: Problem, graphs: np.ndarray) -> np.ndarray:
+def log_joint_of_graphs(problem: Problem, graphs: np.ndarray, prior: str = PRIOR) -> np.ndarray:
     """`log P(G, D, D')` of each graph, bool [n, d, d] to float64 [n]."""
     data = problem.data
     assert problem.held_out is not None
-    score = paper_score(data)
-    score_all = paper_score(data.concatenate(data.like(problem.held_out)))
+    score = paper_score(data, prior=prior)
+    score_all = paper_score(data.concatenate(data.like(problem.held_out)), prior=prior)
     return metrics.held_out(score, score_all, graphs, log_evidence=0.0)
 
 

@@ -151,6 +151,19 @@ METHODS: dict[str, Method] = {
         },
         full={"preset": "chains", "num_held_out_graphs": 0},
     ),
+    "dag-gflownet-canonical": Method(
+        "DAG-GFlowNet (canonical)",
+        "dag-gflownet",
+        quick={
+            "preset": "canonical",
+            "num_chains": 8,
+            "chain_steps": 300,
+            "iterations": 100,
+            "batch_size": 256,
+            **_FEW_GRAPHS,
+        },
+        full={"preset": "canonical", "num_held_out_graphs": 0},
+    ),
     "order-gflownet": Method(
         "Order GFlowNet",
         "order-gflownet",
@@ -241,15 +254,15 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-def make_estimator(name: str, options: Mapping[str, Any], seed: int) -> StructureLearner:
-    """The estimator of a row, under the paper's structure prior."""
+def make_estimator(name: str, options: Mapping[str, Any], seed: int, prior: str = PRIOR) -> StructureLearner:
+    """The estimator of a row, under the paper's structure prior or another one."""
     path = METHODS[name].estimator
     if ":" in path:
         module, class_name = path.split(":")
         kind = getattr(importlib.import_module(module), class_name)
     else:
         kind = estimator_class(path)
-    return kind(prior=PRIOR, random_state=seed, **options)
+    return kind(prior=prior, random_state=seed, **options)
 
 
 def require_methods(names: list[str]) -> None:

@@ -39,11 +39,11 @@ _HEAD = """Every figure and table of *Bayesian Structure Learning with Generativ
         [--budget SECONDS] [--out FOLDER] [--jobs N] [--scheduler tcp://HOST:8786] [--together]
         [--page FILE] [--keep]
 
-where `EXPERIMENT` is `small-graphs`, `lingauss20`, `lingauss50`, `sachs`, `sachs-coverage`,
-`sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it was; fits from other
-machines are merged by copying their files into the folder. The training of edge-wise networks of many
-variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any DAG-GFlowNet, and a
-fit that has had more time is kept. With `--keep` new fits go into the tables of a page that is there already
+where `EXPERIMENT` is `small-graphs`, `lingauss20`, `lingauss20-erdos-renyi`, `lingauss50`, `sachs`,
+`sachs-coverage`, `sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it was;
+fits from other machines are merged by copying their files into the folder. The training of edge-wise networks
+of many variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any DAG-GFlowNet,
+and a fit that has had more time is kept. With `--keep` new fits go into the tables of a page that is there already
 (`--page`), and its other rows stay: the fits behind them are not needed for that.
 
 The last column of a table of results says what was run for each line: `full` or `quick` settings, on how many

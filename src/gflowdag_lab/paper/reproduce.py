@@ -95,7 +95,8 @@ def planned_tasks(
     if methods is not None:
         require_methods(list(methods))
     chosen = [name for name in experiment.methods if methods is None or name in methods]
-    return fit_tasks(experiment.problems(quick, num_datasets), chosen, quick=quick, budget=budget)
+    problems = experiment.problems(quick, num_datasets)
+    return fit_tasks(problems, chosen, quick=quick, budget=budget, prior=experiment.prior)
 
 
 def run_together(

@@ -21,7 +21,7 @@ import jax
 from gflowdag import __version__
 from gflowdag.estimators import DAGGFlowNet, StructureLearner, train_together
 from gflowdag.runtime import Progress, double_precision, silent
-from gflowdag_lab.model import score_name
+from gflowdag_lab.model import PRIOR, score_name
 from gflowdag_lab.paper.fits import keep
 from gflowdag_lab.paper.methods import make_estimator
 from gflowdag_lab.paper.policies import keep_policy
@@ -39,7 +39,7 @@ class PlannedFit(NamedTuple):
 def can_be_stacked(task: Task) -> bool:
     """Whether the task is a fit of a DAG-GFlowNet that learns by itself, not from Markov chains."""
     estimator = _estimator(task)
-    return isinstance(estimator, DAGGFlowNet) and estimator.preset != "chains"
+    return isinstance(estimator, DAGGFlowNet) and estimator.preset not in ("canonical", "chains")
 
 
 def run_stacked(fits: Sequence[PlannedFit], progress: Progress = silent) -> None:
@@ -65,7 +65,7 @@ def _stacks(fits: Sequence[PlannedFit]) -> Iterator[list[PlannedFit]]:
     def kind(fit: PlannedFit) -> str:
         arguments = fit.task.arguments
         size = Spec(**arguments["problem"]).num_variables
-        return repr((arguments["method"], arguments["options"], size))
+        return repr((arguments["method"], arguments["options"], arguments.get("prior"), size))
 
     for _, stack in groupby(sorted(fits, key=kind), key=kind):
         yield list(stack)
@@ -73,7 +73,8 @@ def _stacks(fits: Sequence[PlannedFit]) -> Iterator[list[PlannedFit]]:
 
 def _estimator(task: Task) -> StructureLearner:
     arguments = task.arguments
-    return make_estimator(arguments["method"], arguments["options"], arguments["seed"])
+    prior = arguments.get("prior", PRIOR)
+    return make_estimator(arguments["method"], arguments["options"], arguments["seed"], prior)
 
 
 def _has_memory_for(fits: Sequence[PlannedFit], progress: Progress) -> bool:
