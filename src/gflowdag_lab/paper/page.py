@@ -9,8 +9,8 @@ import pandas as pd
 
 from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime import atomic_write
-from gflowdag_lab.paper import answer, findings
-from gflowdag_lab.paper.claims import claims_table
+from gflowdag_lab.paper import answer, findings, target_network
+from gflowdag_lab.paper.claims import changed_rules, claims_table
 from gflowdag_lab.paper.experiment import Experiment, Tables
 from gflowdag_lab.paper.kept import updated
 from gflowdag_lab.paper.methods import METHODS
@@ -40,11 +40,11 @@ _HEAD = """Every figure and table of *Bayesian Structure Learning with Generativ
         [--page FILE] [--keep]
 
 where `EXPERIMENT` is `small-graphs`, `lingauss20`, `lingauss20-erdos-renyi`, `lingauss50`, `sachs`,
-`sachs-coverage`, `sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it was;
-fits from other machines are merged by copying their files into the folder. The training of edge-wise networks
-of many variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any DAG-GFlowNet,
-and a fit that has had more time is kept. With `--keep` new fits go into the tables of a page that is there already
-(`--page`), and its other rows stay: the fits behind them are not needed for that.
+`sachs-coverage`, `sachs-interventional`, `limitations` or `all`. A run that was stopped goes on where it
+was; fits from other machines are merged by copying their files into the folder. The training of edge-wise
+networks of many variables, which would take a GPU hours, is ended by a clock; `--budget` sets it, for any
+DAG-GFlowNet, and a fit that has had more time is kept. With `--keep` new fits go into the tables of a page
+that is there already (`--page`), and its other rows stay: the fits behind them are not needed for that.
 
 The last column of a table of results says what was run for each line: `full` or `quick` settings, on how many
 data sets, and the median seconds of one fit; smaller tables beside it are of the same fits. **Quick rows show
@@ -53,6 +53,12 @@ processor core. The settings of each row are in the last section.
 
 Two kinds of distance stand side by side: *recovery*, to the graph that made the data, and *fidelity*, to the
 exact posterior. A method can be good at the first by being bad at the second (finding 1).
+"""
+
+_RULES = """The rule of each claim stands in the code, in the docstring of its test
+(`gflowdag_lab.paper.claims`). Sentences without an order or a number, such as "a good trade-off", are not
+judged. Rules that were changed when rows were there already:
+
 """
 
 
@@ -79,12 +85,13 @@ def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
         fits = runs.get(experiment.study, pd.DataFrame())
         sections.append(_section(experiment, own, fits, drawn, path, results))
     all_runs = pd.concat(runs.values(), ignore_index=True) if runs else pd.DataFrame()
+    tables |= target_network.tables(assets)
     claims = claims_table(tables)
     parts = [
         _TITLE,
         "## The answer\n\n" + answer.text(tables, claims),
         "## How to read it\n\n" + _HEAD + _changes(all_runs),
-        "## Claims\n\n" + markdown(claims),
+        "## Claims\n\n" + markdown(claims) + "\n\n" + _RULES + changed_rules(),
         "## Three findings about reading these numbers\n\n" + findings.text(tables),
         *sections,
         "## What was run\n\n" + _circumstances(all_runs),

@@ -4,6 +4,9 @@ A claim is decided by full-size rows alone. For the DAG-GFlowNet speaks the pape
 form, once it is trained, or after half of its training if more could change nothing. Else speaks another
 recipe that has learnt the posterior, for itself: what the paper's would say stays open. Where nothing can be
 concluded the number is shown all the same.
+
+The rule of a claim is the docstring of its test. It is written before the rows are seen; where it was not, or
+was changed later, the docstring says so, and `Claim.changed` tells the reader of the page.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from gflowdag_lab.paper import paper_numbers
-from gflowdag_lab.paper.claims import five_variables, linear_gaussian, sachs
+from gflowdag_lab.paper.claims import five_variables, linear_gaussian, sachs, training
 from gflowdag_lab.paper.claims.finding import PAPERS_RECIPE, Claim, Finding, suffice
 from gflowdag_lab.paper.experiment import Tables
 from gflowdag_lab.paper.tables import earlier_versions, label
@@ -24,6 +27,8 @@ CLAIMS = (
         "Features of five variables correlate with the exact ones by 0.999",
         "sec. 6.1",
         partial(five_variables.features_agree, feature="edge"),
+        "first, 0.999 itself was asked for, which exact draws do not reach on raw data: by that it would not "
+        "hold for any row, the exact one included",
     ),
     Claim("… paths by 0.9989", "sec. 6.1", partial(five_variables.features_agree, feature="path")),
     Claim(
@@ -31,16 +36,49 @@ CLAIMS = (
         "sec. 6.1",
         partial(five_variables.features_agree, feature="markov blanket"),
     ),
-    Claim("Held-out likelihood is near that of the true graph", "sec. 6.2", linear_gaussian.held_out),
-    Claim("With interventions, AUROC is above that of MC3", "sec. 6.3", sachs.interventional_auroc),
-    Claim("1.50 % of DiBS's graphs have a cycle", "sec. 6.3", sachs.dibs_cycles),
+    Claim("Training is better with a target network", "sec. 5.2", training.target_network),
+    Claim(
+        "Held-out likelihood is near that of the true graph",
+        "sec. 6.2",
+        linear_gaussian.held_out,
+        "first, values above the true graph's counted as near, however far above: by that it would hold",
+    ),
+    Claim("DAG-GFlowNet is not behind in held-out likelihood", "sec. 6.2", linear_gaussian.predictive),
+    Claim("With interventions, AUROC is above that of MC3", "sec. 6.4", sachs.interventional_auroc),
+    Claim(
+        "With interventions, the exact posterior's AUROC is an upper bound",
+        "sec. 6.4",
+        sachs.exact_is_a_bound,
+    ),
+    Claim(
+        "1.50 % of DiBS's graphs have a cycle",
+        "sec. 6.3",
+        sachs.dibs_cycles,
+        "first, any share between 0.2 % and 8 % counted: by that it would hold too",
+    ),
+    Claim(
+        "BCD Nets and Bootstrap PC have the least E-SHD in table 1, and the fewest edges",
+        "sec. 6.3",
+        sachs.sparse_win,
+    ),
     Claim(
         "BCD Nets: 2 distinct DAGs in 2 classes of 1,000 samples, at about −10,950",
         "app. D.3",
         sachs.bcd_concentration,
     ),
-    Claim("DiBS scores reach down to −12,600", "app. D.3", sachs.dibs_scores),
-    Claim("DiBS samples one DAG per class", "app. D.3", sachs.dibs_members),
+    Claim(
+        "DiBS scores reach down to −12,600",
+        "app. D.3",
+        sachs.dibs_scores,
+        "first, 1,000 nats below the optimum were asked for, now half of the published distance, 942: by "
+        "both it holds",
+    ),
+    Claim(
+        "DiBS samples one DAG per class",
+        "app. D.3",
+        sachs.dibs_members,
+        "first, all classes were to have one: by that it would not hold",
+    ),
     Claim("Best class: MC3 above DAG-GFlowNet above Gadget", "sec. 6.3", sachs.map_classes),
     Claim("The best class found by GES scores −10,716.12", "sec. 6.3", sachs.best_score),
     Claim(
@@ -53,6 +91,11 @@ CLAIMS = (
     Claim("Members of one class are sampled equally often", "app. D.3", sachs.even_members),
     Claim(
         "DAG-GFlowNet is competitive in E-SHD and AUROC at d = 20", "sec. 6.2", linear_gaussian.competitive
+    ),
+    Claim(
+        "… in particular against those based on MCMC, MC3 and Gadget",
+        "sec. 6.2",
+        linear_gaussian.better_than_chains,
     ),
     Claim(
         "DAG-GFlowNet is competitive in E-SHD and AUROC at d = 50",
@@ -83,6 +126,11 @@ def claims_table(tables: Tables) -> list[dict[str, Any]]:
             row | {"ours": finding.ours, "verdict": _verdict(finding), "explanation": finding.why or None}
         )
     return rows
+
+
+def changed_rules() -> str:
+    """The claims whose rule was changed when rows were there already, as a list; nothing without any."""
+    return "\n".join(f"- {claim.text}: {claim.changed}." for claim in CLAIMS if claim.changed)
 
 
 def _verdict(finding: Finding) -> str:

@@ -32,7 +32,8 @@ class Claim(NamedTuple):
 
     text: str
     where: str  # in the paper
-    test: Callable[[Tables], Finding]
+    test: Callable[[Tables], Finding]  # its docstring is the rule
+    changed: str = ""  # how the rule was changed when rows were there already
 
 
 def suffice(trained: Frame, share: float = 0.5) -> bool:
