@@ -1,14 +1,14 @@
 """What each part of DAG-GFlowNet's preset `retuned` is worth, by the policy's own marginals.
 
-Options of `retuned-levers`: `lever=NAME` (all by default), `network=N`, `data=raw` or `data=standardised`,
-`iterations=N`. `target-network` is the ablation of the paper's target network alone, on both networks that
+Options: `lever=NAME`, or several with semicolons (all by default), `network=N`, `data=raw` or
+`data=standardised`, `iterations=N`. `target-network` is the ablation of the paper's target network alone, on both networks that
 `retuned` was chosen by; its rows are the table of the page on the paper's experiments.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -49,17 +49,18 @@ LEVERS: dict[str, dict[str, Any]] = {
 @case
 def retuned_levers(options: Options) -> Iterator[Row]:
     """One network of figure 3 with one constant changed at a time; seconds are those of the processor."""
-    levers = [options.extra["lever"]] if "lever" in options.extra else list(LEVERS)
-    yield from in_double_precision(_rows, options, [int(options.extra.get("network", 0))], levers)
+    yield from in_double_precision(_rows, options, (0,), LEVERS)
 
 
 @case
 def target_network(options: Options) -> Iterator[Row]:
     """The target network of section 5: none, a copy every ten iterations (`retuned`), every forty."""
-    yield from in_double_precision(_rows, options, NETWORKS, list(TARGET_LEVERS))
+    yield from in_double_precision(_rows, options, NETWORKS, TARGET_LEVERS)
 
 
-def _rows(options: Options, networks: list[int], levers: list[str]) -> Iterator[Row]:
+def _rows(options: Options, networks: Iterable[int], levers: Iterable[str]) -> Iterator[Row]:
+    networks = [int(options.extra["network"])] if "network" in options.extra else networks
+    levers = options.extra["lever"].split(";") if "lever" in options.extra else levers
     for network in networks:
         for standardize in edge_rows.scalings(options):
             for lever in levers:
