@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from gflowdag import __version__
-from gflowdag_lab.paper import findings
+from gflowdag_lab.paper import findings, structure_prior
 
 
 def text(size: str, version: str) -> str:
@@ -29,3 +29,43 @@ def test_the_papers_recipe_is_shown_in_both_alignments() -> None:
 @pytest.mark.parametrize(("size", "version"), [("quick", __version__), ("full", "0.1.0")])
 def test_a_recipe_that_was_run_briefly_or_in_another_form_is_not(size: str, version: str) -> None:
     assert "run here:" not in text(size, version)
+
+
+def under_both_priors(uniform: float, sparse: float, extra: float = 1000.0) -> dict[str, pd.DataFrame]:
+    """Exact fits of raw data with these E-SHD, and one more data set that `uniform` alone was run on."""
+    row = {"method": "exact", "scaling": "raw", "size": "full", "e_edges": 50.0, "auroc": 0.99}
+    fits = [row | {"task": f"s{seed}--exact", "problem": f"s{seed}", "seed": seed} for seed in range(3)]
+    sparse_fits = [fit | {"e_shd": sparse, "held_out_gap": -fit["seed"]} for fit in fits[:2]]
+    uniform_fits = [fit | {"e_shd": uniform, "held_out_gap": fit["seed"]} for fit in fits]
+    uniform_fits[2]["e_shd"] = extra
+    return {
+        "lingauss20": pd.DataFrame(uniform_fits),
+        "lingauss20-erdos-renyi": pd.DataFrame(sparse_fits),
+    }
+
+
+def test_a_published_row_is_near_a_prior_if_the_exact_posterior_lies_within_its_quartiles() -> None:
+    """Published E-SHD of MC3: 54.19 to 63.56."""
+    for sparse, near in ((54.0, False), (54.2, True), (63.5, True), (63.6, False)):
+        compared = structure_prior.comparisons(under_both_priors(110.0, sparse))
+        found = next(one for one in compared if (one.published, one.measure) == ("mc3", "e_shd"))
+        assert (found.near("uniform"), found.near("erdos-renyi")) == (False, near)
+        assert found.exact == {"uniform": 110.0, "erdos-renyi": sparse}  # without the third data set
+
+
+def test_the_finding_lists_what_fits_and_what_does_not() -> None:
+    said = structure_prior.text(under_both_priors(110.0, 60.0))
+    near = next(line for line in said.splitlines() if line.startswith("- near under `erdos-renyi`"))
+    assert (
+        "E-SHD of MC3 (published 58.8, quartiles 54.2 to 63.6; exact 110.0 under `uniform` and 60.0" in near
+    )
+    assert "AUROC" not in near
+    assert "- near under `uniform`: nothing;" in said
+    assert "of 2 data sets: under `uniform` 0.5 (0.0 to 1.0); under `erdos-renyi` -0.5 (-1.0 to 0.0)" in said
+
+
+def test_without_rows_under_both_priors_the_finding_has_no_numbers() -> None:
+    tables = under_both_priors(110.0, 60.0)
+    del tables["lingauss20-erdos-renyi"]
+    assert "published" not in structure_prior.text(tables)
+    assert structure_prior.line(tables) is None

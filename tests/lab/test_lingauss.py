@@ -21,7 +21,7 @@ def section(*iterations: int) -> str:
             **VALUES,
         }
     )
-    return lingauss.section({"lingauss20": fits, "lingauss20-held-out": pd.DataFrame()}, d=20)
+    return lingauss.section({"lingauss20": fits, "lingauss20-held-out": pd.DataFrame()}, d=20).text
 
 
 def test_training_that_the_clock_ended_is_named():

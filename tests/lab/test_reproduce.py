@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -266,6 +267,24 @@ def test_the_page_of_the_documentation_is_what_its_tables_say(tmp_path: Path) ->
     assert said[0].read_text(encoding="utf-8") == said[1].read_text(encoding="utf-8")
     for table in (DOCUMENTATION / "reproduction").glob("*.csv"):
         assert table.read_bytes() == (tmp_path / "reproduction" / table.name).read_bytes()
+
+
+def test_rows_whose_training_the_clock_ended_stand_in_a_section_of_their_own() -> None:
+    page = (DOCUMENTATION / "reproduction.md").read_text(encoding="utf-8")
+    results, unfinished = page.split("\n## Training not finished\n")
+    unfinished = unfinished.split("\n## ")[0]
+    cut_short = re.compile(r"^\|.*full, .*\d of [\d,]+ iterations", re.MULTILINE)
+    assert cut_short.search(results.split("\n## Figure 3")[1]) is None
+    rows = [line for line in unfinished.splitlines() if line.startswith("| ") and "method" not in line]
+    assert rows
+    assert all(cut_short.match(row) for row in rows)
+
+
+def test_the_answer_has_ten_lines_at_most_and_names_no_row_that_was_not_trained() -> None:
+    page = (DOCUMENTATION / "reproduction.md").read_text(encoding="utf-8")
+    answer = page.split("## The answer\n\n")[1].split("\n\n")[0].splitlines()
+    assert len(answer) <= 10
+    assert "cut short" not in "".join(answer)
 
 
 def test_a_table_that_is_missing_among_the_others_of_its_experiment_is_named(tmp_path: Path) -> None:

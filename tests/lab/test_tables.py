@@ -11,8 +11,11 @@ def test_rows_whose_training_the_clock_ended_stand_apart() -> None:
         {"method": "stopped", "run": "full, 2 data sets, 9 s, 130 of 100,000 iterations"},
         {"method": "without training", "run": "full, 2 data sets, 1 s"},
     ]
-    above, below = by_training(rows).split("*Training not finished*")
-    assert "trained" in above
-    assert "without training" in above
-    assert "stopped" not in above
-    assert "stopped" in below
+    finished, unfinished = by_training(rows, heading="Raw")
+    assert finished.startswith("Raw\n\n| method")
+    assert "| trained |" in finished
+    assert "| without training |" in finished
+    assert "stopped" not in finished
+    assert "| stopped |" in unfinished
+    assert "trained" not in unfinished
+    assert by_training(rows[:1], heading="Raw")[1] == ""

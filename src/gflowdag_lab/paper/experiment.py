@@ -14,6 +14,13 @@ from gflowdag_lab.paper.tables import Frame
 Tables = dict[str, Frame]
 
 
+class Section(NamedTuple):
+    """What the page says about an experiment, as Markdown."""
+
+    text: str
+    unfinished: str = ""  # tables of rows whose training a clock ended; they stand in a section of their own
+
+
 class Experiment(NamedTuple):
     """One figure or table of the paper."""
 
@@ -26,5 +33,5 @@ class Experiment(NamedTuple):
     tables: Callable[[Results], Tables]  # tidy, each a CSV file; the one named after the study has its fits
     keys: Mapping[str, tuple[str, ...]]  # of each table, the columns by which its rows replace each other
     figures: Callable[[Tables, Path], list[Path]]  # drawn into a folder
-    section: Callable[[Tables], str]  # Markdown
+    section: Callable[[Tables], Section]
     prior: str = PRIOR  # on structures, of all fits

@@ -1,4 +1,4 @@
-"""Three findings that change how the numbers are read: scaling, alignment, small marginals."""
+"""Findings that change how the numbers are read: scaling, alignment, small marginals, structure prior."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 import pandas as pd
 
 from gflowdag.runtime import counted
-from gflowdag_lab.paper import paper_numbers
+from gflowdag_lab.paper import paper_numbers, structure_prior
 from gflowdag_lab.paper.experiment import Tables
 from gflowdag_lab.paper.tables import Frame, earlier_versions, shown
 
 
 def text(tables: Tables) -> str:
     """The findings, with our own numbers where the rows exist."""
-    return "\n\n".join((_scaling(tables), _alignment(tables), _small_marginals(tables)))
+    return "\n\n".join(
+        (_scaling(tables), _alignment(tables), _small_marginals(tables), structure_prior.text(tables))
+    )
 
 
 def _scaling(tables: Tables) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from gflowdag_lab.paper import figures
-from gflowdag_lab.paper.experiment import Experiment, Tables
+from gflowdag_lab.paper.experiment import Experiment, Section, Tables
 from gflowdag_lab.paper.problems import Spec
 from gflowdag_lab.paper.results import Results
 from gflowdag_lab.paper.tables import Frame, by_training, drawn_label, label, markdown, size_of, spread
@@ -64,10 +64,10 @@ def draw(tables: Tables, folder: Path) -> list[Path]:
     return [figures.save(figure, folder / "limitations.png")]
 
 
-def section(tables: Tables) -> str:
+def section(tables: Tables) -> Section:
     """Quality against the number of rows, one line for each method and number."""
     if not tables:
-        return markdown([])
+        return Section(markdown([]))
     rows = []
     for (num_rows, method), group in tables["limitations"].groupby(["num_rows", "method"], sort=False):
         rows.append(
@@ -84,14 +84,16 @@ def section(tables: Tables) -> str:
             }
         )
     rows.sort(key=lambda row: row["rows"])
-    return (
+    finished, unfinished = by_training(rows, heading="")
+    return Section(
         "Appendix A observes that training gets harder as data grow, because single edges change the "
         "score by ever more, and leaves two remedies as future work: a schedule of temperature, and a "
         "policy parametrised for large differences of scores. Both exist here. The rows *Edge-wise* share "
         "one trainer and one network and differ in nothing but the remedies: *no remedy* has neither, "
         "*DAG-GFlowNet (fast)* both, and from version 0.2 on graphs of chains. Linear-Gaussian networks of "
         f"{NUM_VARIABLES} variables with as many expected edges, standardised, so that the posterior is "
-        "known exactly.\n\n" + _answer(tables["limitations"]) + by_training(rows)
+        "known exactly.\n\n" + _answer(tables["limitations"]) + finished,
+        unfinished,
     )
 
 

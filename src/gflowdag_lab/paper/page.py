@@ -11,7 +11,7 @@ from gflowdag.errors import GFlowDAGError
 from gflowdag.runtime import atomic_write
 from gflowdag_lab.paper import answer, findings, target_network
 from gflowdag_lab.paper.claims import changed_rules, claims_table
-from gflowdag_lab.paper.experiment import Experiment, Tables
+from gflowdag_lab.paper.experiment import Experiment, Section, Tables
 from gflowdag_lab.paper.kept import updated
 from gflowdag_lab.paper.methods import METHODS
 from gflowdag_lab.paper.reproduce import EXPERIMENTS
@@ -61,6 +61,11 @@ judged. Rules that were changed when rows were there already:
 
 """
 
+_UNFINISHED = """## Training not finished
+
+Rows whose training was ended by the clock, before the number of iterations of their recipe. They say how far
+it had come, not what the methods can reach, and decide no claim unless more training could change nothing."""
+
 
 def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
     """Write the page, and its CSV files and figures into a folder of the same name beside it.
@@ -75,7 +80,7 @@ def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
     _write_tables(results, assets, keep)
     tables: Tables = {}
     runs: dict[str, Frame] = {}  # by study: experiments may share one
-    sections = []
+    sections, unfinished = [], []
     for experiment in EXPERIMENTS.values():
         own = _read(experiment, assets)
         drawn = experiment.figures(own, assets)
@@ -83,7 +88,10 @@ def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
         if experiment.study in tables:
             runs[experiment.study] = as_runs(tables[experiment.study]).assign(study=experiment.study)
         fits = runs.get(experiment.study, pd.DataFrame())
-        sections.append(_section(experiment, own, fits, drawn, path, results))
+        said = experiment.section(own)
+        sections.append(_section(experiment, own, fits, said, drawn, path, results))
+        if said.unfinished:
+            unfinished.append(f"### {experiment.title}\n\n{said.unfinished}")
     all_runs = pd.concat(runs.values(), ignore_index=True) if runs else pd.DataFrame()
     tables |= target_network.tables(assets)
     claims = claims_table(tables)
@@ -92,8 +100,9 @@ def write_page(out: Path, path: Path, *, keep: bool = False) -> Path:
         "## The answer\n\n" + answer.text(tables, claims),
         "## How to read it\n\n" + _HEAD + _changes(all_runs),
         "## Claims\n\n" + markdown(claims) + "\n\n" + _RULES + changed_rules(),
-        "## Three findings about reading these numbers\n\n" + findings.text(tables),
+        "## Four findings about reading these numbers\n\n" + findings.text(tables),
         *sections,
+        *(["\n\n".join([_UNFINISHED, *unfinished])] if unfinished else []),
         "## What was run\n\n" + _circumstances(all_runs),
     ]
     with atomic_write(path) as stream:
@@ -133,10 +142,18 @@ def _read(experiment: Experiment, assets: Path) -> Tables:
 
 
 def _section(
-    experiment: Experiment, own: Tables, runs: Frame, drawn: list[Path], path: Path, results: Results
+    experiment: Experiment,
+    own: Tables,
+    runs: Frame,
+    said: Section,
+    drawn: list[Path],
+    path: Path,
+    results: Results,
 ) -> str:
     parts = [f"## {experiment.title}", f"`gflowdag reproduce {experiment.name}`"]
-    parts += [_sizes(experiment, runs), experiment.section(own)]
+    parts += [_sizes(experiment, runs), said.text]
+    if said.unfinished:
+        parts.append("Rows whose training the clock ended are in the section *Training not finished*.")
     failures = _failures(experiment, results)
     if failures:
         parts.append("Rows that could not be computed:\n\n" + markdown(failures))

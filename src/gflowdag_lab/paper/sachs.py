@@ -14,7 +14,7 @@ from gflowdag import metrics, plot
 from gflowdag.graph import class_keys, class_size, cpdag, graph_keys
 from gflowdag.posterior import Posterior
 from gflowdag_lab.paper import figures, judge, paper_numbers
-from gflowdag_lab.paper.experiment import Experiment, Tables
+from gflowdag_lab.paper.experiment import Experiment, Section, Tables
 from gflowdag_lab.paper.methods import FOR_A_DOZEN, WITH_INTERVENTIONS
 from gflowdag_lab.paper.problems import SACHS, Spec
 from gflowdag_lab.paper.results import Results
@@ -94,10 +94,10 @@ def _recoveries(results: Results, study: str) -> Iterator[dict[str, Any]]:
                 yield fit | {"reference_edges": num_edges, "alignment": alignment} | judgement
 
 
-def section_continuous(tables: Tables) -> str:
+def section_continuous(tables: Tables) -> Section:
     """Table 1 in both alignments."""
     if not tables:
-        return markdown([])
+        return Section(markdown([]))
     table = tables[CONTINUOUS]
     note = (
         "853 observations, standardised, BGe. E-edges, E-SHD and AUROC are those of 1,000 samples, with 95 % "
@@ -106,18 +106,14 @@ def section_continuous(tables: Tables) -> str:
         "Rao–Blackwellised where it has them). Which way the published numbers were aligned is not known "
         "(finding 2), so they stand in both tables."
     )
-    parts = [note]
-    for alignment in ALIGNMENTS:
-        rows = table[(table["reference_edges"] == 17) & (table["alignment"] == alignment)]
-        parts.append(_alignment_heading(alignment, 17) + by_training(_lines(rows, paper_numbers.SACHS)))
-    parts.append(_larger_graph(table))
-    return "\n\n".join(parts)
+    finished, unfinished = _in_both_alignments(table, paper_numbers.SACHS, "")
+    return _as_section([note, *finished, _larger_graph(table)], unfinished)
 
 
-def section_interventional(tables: Tables) -> str:
+def section_interventional(tables: Tables) -> Section:
     """Table 2 in both alignments, and the continuous data."""
     if not tables:
-        return markdown([])
+        return Section(markdown([]))
     table = tables[INTERVENTIONAL]
     parts = [
         "5,400 observations at three levels under nine conditions, BDeu with the rows in which a variable "
@@ -128,6 +124,7 @@ def section_interventional(tables: Tables) -> str:
         "our exact row is computed on these data, with a uniform prior over DAGs, and is above it by name "
         "and below it by position."
     ]
+    unfinished: list[str] = []
     for problem, title in (("sachs-interventional", "Discrete"), ("sachs-all", "Continuous")):
         part = table[table["problem"] == problem]
         if part.empty:
@@ -137,14 +134,27 @@ def section_interventional(tables: Tables) -> str:
                 "**Continuous interventional data** (7,466 observations of the nine conditions, "
                 "standardised, interventional BGe): not in the paper."
             )
-        for alignment in ALIGNMENTS:
-            rows = part[(part["reference_edges"] == 17) & (part["alignment"] == alignment)]
-            beside = paper_numbers.SACHS_INTERVENTIONAL if problem == "sachs-interventional" else {}
-            parts.append(
-                f"*{title}.* " + _alignment_heading(alignment, 17) + by_training(_lines(rows, beside))
-            )
-        parts.append(_larger_graph(part))
-    return "\n\n".join(parts)
+        beside = paper_numbers.SACHS_INTERVENTIONAL if problem == "sachs-interventional" else {}
+        finished, cut_short = _in_both_alignments(part, beside, f"*{title}.* ")
+        parts += [*finished, _larger_graph(part)]
+        unfinished += cut_short
+    return _as_section(parts, unfinished)
+
+
+def _in_both_alignments(
+    table: Frame, published: Mapping[str, tuple[float | None, float | None, float]], title: str
+) -> tuple[list[str], list[str]]:
+    """Tables of the rows that came to their end, and of the others, each with its heading."""
+    found = []
+    for alignment in ALIGNMENTS:
+        rows = table[(table["reference_edges"] == 17) & (table["alignment"] == alignment)]
+        heading = title + _alignment_heading(alignment, 17)
+        found.append(by_training(_lines(rows, published), heading=heading))
+    return [finished for finished, _ in found], [unfinished for _, unfinished in found]
+
+
+def _as_section(finished: list[str], unfinished: list[str]) -> Section:
+    return Section("\n\n".join(filter(None, finished)), "\n\n".join(filter(None, unfinished)))
 
 
 def _alignment_heading(alignment: str, num_edges: int) -> str:
@@ -153,7 +163,7 @@ def _alignment_heading(alignment: str, num_edges: int) -> str:
         "by position": f"Graph of {num_edges} edges **in alphabetical order, read in the order of the data's "
         "columns** (finding 2):",
     }
-    return words[alignment] + "\n\n"
+    return words[alignment]
 
 
 def _lines(
@@ -201,7 +211,7 @@ def _with_interval(row: dict[str, Any], name: str, digits: int) -> str:
 def _larger_graph(table: Frame) -> str:
     rows = [
         {
-            "method": label(row["method"]),
+            "method": drawn_label(row["method"], pd.DataFrame([row])),
             "E-SHD": row["e_shd"],
             "AUROC": row["auroc"],
             "AUROC, marginals": row["marginal_auroc"],
@@ -210,7 +220,7 @@ def _larger_graph(table: Frame) -> str:
             orient="records"
         )
     ]
-    return _alignment_heading("by name", 20) + markdown(rows, {"E-SHD": 2})
+    return _alignment_heading("by name", 20) + "\n\n" + markdown(rows, {"E-SHD": 2})
 
 
 # -- figures 5 and 8: coverage -------------------------------------------------------------------------------
@@ -255,16 +265,16 @@ def draw_coverage(tables: Tables, folder: Path) -> list[Path]:
     return paths
 
 
-def section_coverage(tables: Tables) -> str:
+def section_coverage(tables: Tables) -> Section:
     """Classes, distinct graphs and best scores of each method."""
     if not tables:
-        return markdown([])
+        return Section(markdown([]))
     rows = []
     for method, part in tables["sachs-coverage"].groupby("method", sort=False):
         best = part["log_score"].max()
         rows.append(
             {
-                "method": label(str(method)),
+                "method": drawn_label(str(method), tables["sachs-classes"]),
                 "distinct DAGs": int(part["num_graphs"].sum()),
                 "classes": len(part),
                 "DAGs per class, at most": int(part["num_graphs"].max()),
@@ -277,7 +287,7 @@ def section_coverage(tables: Tables) -> str:
                 "run": part["size"].iloc[0],
             }
         )
-    return (
+    return Section(
         "Equivalence classes among the 1,000 samples of each method on the continuous Sachs data. The "
         f"best score of any DAG is {paper_numbers.BEST_GES_SCORE:,.2f} (the paper's best GES class, and "
         "ours by exact search).\n\n" + markdown(rows)

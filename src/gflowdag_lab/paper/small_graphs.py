@@ -9,7 +9,7 @@ import pandas as pd
 
 from gflowdag import plot
 from gflowdag_lab.paper import figures, paper_numbers
-from gflowdag_lab.paper.experiment import Experiment, Tables
+from gflowdag_lab.paper.experiment import Experiment, Section, Tables
 from gflowdag_lab.paper.judge import sampled
 from gflowdag_lab.paper.methods import FOR_A_DOZEN
 from gflowdag_lab.paper.policies import FEATURES as PROBABILITIES
@@ -121,10 +121,10 @@ def draw(tables: Tables, folder: Path) -> list[Path]:
     return [figures.save(figure, folder / "small-graphs.png")]
 
 
-def section(tables: Tables) -> str:
+def section(tables: Tables) -> Section:
     """What figure 3 says, ours beside the paper's."""
     if not tables:
-        return markdown([])
+        return Section(markdown([]))
     published = paper_numbers.SMALL_GRAPHS
     rows = []
     for row in tables["small-graphs"].to_dict(orient="records"):
@@ -143,12 +143,14 @@ def section(tables: Tables) -> str:
             }
         )
     digits = {f"r, {words}": 4 for words in FEATURES.values()}
-    return (
+    finished, unfinished = by_training(rows, digits, heading="")
+    return Section(
         "N = 100, one expected edge per variable (the paper does not say how dense its graphs were). "
         "Features of the 1,000 samples of each method (importance-weighted where the method has weights) "
         "against the sum over all 29,281 DAGs. The row *Exact posterior* is 1,000 independent exact "
         "draws: its distance from 1 is sampling noise, and no method can be told apart from exact beyond "
-        "it.\n\n" + by_training(rows, digits) + _side_by_side(tables["small-graphs"]) + _by_network(tables)
+        "it.\n\n" + finished + _side_by_side(tables["small-graphs"]) + _by_network(tables),
+        unfinished,
     )
 
 
@@ -158,7 +160,7 @@ def _side_by_side(table: Frame) -> str:
     for row in table.to_dict(orient="records"):
         if pd.isna(row.get("edge_unweighted_r")):
             continue
-        cells = {"method": label(row["method"]), "data": row["scaling"]}
+        cells = {"method": drawn_label(row["method"], pd.DataFrame([row])), "data": row["scaling"]}
         for source, words in _SOURCES.items():
             middle = "" if source == "estimate" else f"_{source}"
             numbers = [row.get(f"{feature}{middle}_r") for feature in FEATURES]

@@ -77,14 +77,22 @@ def markdown(rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None
     return "\n".join(lines)
 
 
-def by_training(rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None = None) -> str:
-    """Rows that say by `size_of` what was run: those whose training a clock ended stand in a table below."""
-    finished = [row for row in rows if not _CUT_SHORT.search(row["run"])]
-    unfinished = [row for row in rows if _CUT_SHORT.search(row["run"])]
-    parts = [markdown(finished, digits)] if finished or not unfinished else []
-    if unfinished:
-        parts.append("*Training not finished* (ended by the clock):\n\n" + markdown(unfinished, digits))
-    return "\n\n".join(parts)
+def by_training(
+    rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None = None, *, heading: str
+) -> tuple[str, str]:
+    """Rows that say by `size_of` what was run, as two tables under one heading.
+
+    Returns:
+        The rows that came to their end, and those whose training a clock ended; nothing where there are none.
+    """
+    cut_short = [bool(_CUT_SHORT.search(row["run"] or "")) for row in rows]
+    parts = [
+        [row for row, cut in zip(rows, cut_short, strict=True) if cut is which] for which in (False, True)
+    ]
+    finished, unfinished = (
+        f"{heading}\n\n{markdown(part, digits)}".strip() if part else "" for part in parts
+    )
+    return finished, unfinished
 
 
 def shown(value: Any, digits: int = 3) -> str:

@@ -1,8 +1,8 @@
 """What each part of DAG-GFlowNet's preset `retuned` is worth, by the policy's own marginals.
 
 Options: `lever=NAME`, or several with semicolons (all by default), `network=N`, `data=raw` or
-`data=standardised`, `iterations=N`. `target-network` is the ablation of the paper's target network alone, on both networks that
-`retuned` was chosen by; its rows are the table of the page on the paper's experiments.
+`data=standardised`, `iterations=N`. `target-network` is the ablation of the paper's target network alone, on
+both networks that `retuned` was chosen by; its rows are the table of the page on the paper's experiments.
 """
 
 from __future__ import annotations
