@@ -61,7 +61,8 @@ def test_the_finding_lists_what_fits_and_what_does_not() -> None:
     )
     assert "AUROC" not in near
     assert "- near under `uniform`: nothing;" in said
-    assert "of 2 data sets: under `uniform` 0.5 (0.0 to 1.0); under `erdos-renyi` -0.5 (-1.0 to 0.0)" in said
+    assert "2 data sets: under `uniform` 0.5 (0.0 to 1.0), 0 of 2 below the true graph; under" in said
+    assert "`erdos-renyi` -0.5 (-1.0 to 0.0), 1 of 2 below the true graph. Of the 7 published rows 7" in said
 
 
 def test_without_rows_under_both_priors_the_finding_has_no_numbers() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gflowdag_lab.paper.tables import by_training
+from gflowdag_lab.paper.tables import by_training, markdown
 
 
 def test_rows_whose_training_the_clock_ended_stand_apart() -> None:
@@ -19,3 +19,7 @@ def test_rows_whose_training_the_clock_ended_stand_apart() -> None:
     assert "| stopped |" in unfinished
     assert "trained" not in unfinished
     assert by_training(rows[:1], heading="Raw")[1] == ""
+
+
+def test_a_bar_in_a_cell_does_not_end_it() -> None:
+    assert markdown([{"value": "P(a|b)"}]).splitlines()[-1] == r"| P(a\|b) |"

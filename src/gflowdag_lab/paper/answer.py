@@ -17,6 +17,7 @@ _GFLOWNETS = (
     PAPERS_RECIPE,
     "dag-gflownet-retuned",
     "dag-gflownet",
+    "dag-gflownet-canonical",
     "dag-gflownet-chains",
     "order-gflownet",
 )

@@ -196,7 +196,7 @@ def _failures(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
         return []
     failed = fits[fits["error"].notna()]
     return [
-        {"fit": row["task"], "size": row["size"], "why": str(row["error"]).replace("|", "\\|")}
+        {"fit": row["task"], "size": row["size"], "why": str(row["error"])}
         for row in failed.to_dict(orient="records")
     ]
 

@@ -92,12 +92,16 @@ def _by_data_set(tables: Tables) -> Iterator[str]:
     if len(common) > 1:
         spreads = {prior: gaps[common].quantile([0.5, 0.0, 1.0]) for prior, gaps in found.items()}
         said = "; ".join(
-            f"under `{prior}` {median:.1f} ({low:.1f} to {high:.1f})"
+            f"under `{prior}` {median:.1f} ({low:.1f} to {high:.1f}), "
+            f"{int((found[prior][common] < 0).sum())} of {len(common)} below the true graph"
             for prior, (median, low, high) in spreads.items()
         )
+        published = paper_numbers.LINEAR_GAUSSIAN[20]["held_out"].values()
+        below = sum(box[1] < paper_numbers.TRUE_GRAPH_HELD_OUT[20] for box in published)
         yield (
-            "Held-out rows depend on the data set more than the other measures do. Exact posterior of raw "
-            f"data, median, least and largest of {len(common)} data sets: {said}."
+            "Held-out rows depend on the data set, and the published ones are of one. Exact posterior of raw "
+            f"data, median, least and largest of {len(common)} data sets: {said}. Of the {len(published)} "
+            f"published rows {below} are below it. (Without a rule: this was noticed in the rows.)"
         )
 
 
@@ -178,7 +182,10 @@ def line(tables: Tables) -> str | None:
         return None
     values = " and ".join(f"{found[prior]['e_shd']:.1f} under `{prior}`" for prior in _PRIORS)
     sets = counted(int(found[SPARSE_PRIOR]["datasets"]), "data set")
+    compared = list(comparisons(tables))
+    near = " and ".join(f"{sum(one.near(prior) for one in compared)} (`{prior}`)" for prior in _PRIORS)
     return (
         f"E-SHD of the exact posterior of raw data at d = 20: {values} ({sets}); published MC3 58.75, "
-        "DAG-GFlowNet 32.50 (finding 4)."
+        f"DAG-GFlowNet 32.50. Of the {len(compared)} published boxes of these rows it lies within {near}: no "
+        "prior of the two makes all fit (finding 4)."
     )

@@ -72,7 +72,7 @@ def markdown(rows: Sequence[Mapping[str, Any]], digits: Mapping[str, int] | None
     digits = digits or {}
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     for row in rows:
-        cells = [shown(row.get(column), digits.get(column, 3)) for column in columns]
+        cells = [shown(row.get(column), digits.get(column, 3)).replace("|", r"\|") for column in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -112,9 +112,9 @@ CLAIMS = (
 
 
 def claims_table(tables: Tables) -> list[dict[str, Any]]:
-    """One row for each claim, from all tidy tables by name."""
+    """One row for each claim, in the order of the paper, from all tidy tables by name."""
     rows = []
-    for claim in CLAIMS:
+    for claim in sorted(CLAIMS, key=lambda claim: (claim.where.startswith("app."), claim.where)):
         row: dict[str, Any] = {"claim": claim.text, "paper": claim.where}
         try:
             finding = claim.test(tables)

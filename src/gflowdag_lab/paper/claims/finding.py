@@ -13,7 +13,12 @@ LEARNT = 0.05  # effective sample size from which on a policy counts as trained
 _FAITHFUL = 0.99  # the same, of the correlation of its edge probabilities with the exact ones
 _WRONG = 0.95  # correlation below which it does not, whatever its effective sample size
 PAPERS_RECIPE = "dag-gflownet-paper"
-_OTHER_RECIPES = ("dag-gflownet-retuned", "dag-gflownet", "dag-gflownet-chains")
+_OTHER_RECIPES = (
+    "dag-gflownet-retuned",
+    "dag-gflownet",
+    "dag-gflownet-canonical",
+    "dag-gflownet-chains",
+)
 
 
 class Finding(NamedTuple):
