@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import jax
@@ -26,14 +27,14 @@ from gflowdag.estimators.paper_recipe import RETUNED, PaperRecipe
 from gflowdag.estimators.parameters import keyword_parameters, one_of, positive, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.gflownet.balanced import balanced_dags
-from gflowdag.gflownet.learners.canonical import CanonicalLearner
-from gflowdag.gflownet.learners.edge_cloning import EdgeCloning
 from gflowdag.gflownet.learners.edges import EdgeLearner
+from gflowdag.gflownet.learners.likelihood import LikelihoodLearner
 from gflowdag.gflownet.learners.paper import PaperLearner
 from gflowdag.gflownet.objectives import OBJECTIVES
-from gflowdag.gflownet.policies.pairs import default_width
+from gflowdag.gflownet.policies.canonical import CanonicalPolicy
+from gflowdag.gflownet.policies.pairs import PairPolicy, default_width
 from gflowdag.gflownet.sampling import Samples, sample
-from gflowdag.gflownet.spaces import Policy
+from gflowdag.gflownet.spaces import Policy, StateSpace
 from gflowdag.gflownet.spaces.canonical import CanonicalSpace, canonical_space
 from gflowdag.gflownet.spaces.edges import MAX_MEMORY, EdgeSpace, check_memory, edge_space
 from gflowdag.gflownet.trainer import Options, train
@@ -221,7 +222,7 @@ class DAGGFlowNet(TrainedLearner):
         self,
         score: Score,
         seed: int,
-        space: EdgeSpace | CanonicalSpace,
+        space: StateSpace,
         policy: Policy,
         key: Array,
         iterations: int,
@@ -278,7 +279,7 @@ class DAGGFlowNet(TrainedLearner):
 
     def make_learner(
         self, score: Score, preset: Preset, seed: int, progress: Progress = silent
-    ) -> EdgeLearner | EdgeCloning | CanonicalLearner | PaperLearner:
+    ) -> EdgeLearner | LikelihoodLearner | PaperLearner:
         """What is trained; a subclass may train something else."""
         d = score.num_variables
         if self.preset in ("canonical", "chains"):
@@ -286,13 +287,11 @@ class DAGGFlowNet(TrainedLearner):
                 raise GFlowDAGError(f"the preset {self.preset!r} maximises a likelihood: leave objective out")
             graphs, log_scores = self._graphs_of_chains(score, seed, progress)
             if self.preset == "canonical":
-                return CanonicalLearner(
-                    _canonical_space(score, seed), graphs, log_scores, batch_size=preset.batch_size
-                )
-            width = default_width(d)
-            return EdgeCloning(
-                edge_space(score), graphs, log_scores, batch_size=preset.batch_size, width=width
-            )
+                space, policy = _canonical_space(score, seed), partial(CanonicalPolicy, d)
+            else:
+                space = edge_space(score)
+                policy = partial(PairPolicy, d, width=default_width(d), backward="uniform")
+            return LikelihoodLearner(space, graphs, log_scores, policy, preset.batch_size)
         if self.preset in _RECIPES:
             if self.objective not in (None, "detailed"):
                 raise GFlowDAGError(

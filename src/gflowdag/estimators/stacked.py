@@ -11,9 +11,7 @@ from jax import Array
 
 from gflowdag.data import Dataset
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
-from gflowdag.gflownet.spaces import Policy
-from gflowdag.gflownet.spaces.canonical import CanonicalSpace
-from gflowdag.gflownet.spaces.edges import EdgeSpace
+from gflowdag.gflownet.spaces import Policy, StateSpace
 from gflowdag.gflownet.stacked import Stacked, stacked_optimizer, unstack
 from gflowdag.gflownet.trainer import clipped_adam, train
 from gflowdag.posterior.posterior import Posterior
@@ -27,7 +25,7 @@ class TrainedStack(NamedTuple):
 
     estimator: DAGGFlowNet
     scores: list[Score]
-    spaces: list[EdgeSpace | CanonicalSpace]
+    spaces: Sequence[StateSpace]
     params: Any  # leaves have a leading axis [data sets]
     iterations: int
     seed: int

@@ -8,6 +8,7 @@ come from, so these graphs need not follow the posterior, and what is learnt doe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -106,7 +107,7 @@ class EdgeLearner(eqx.Module):
         explorers = int(self.exploration * own)
         sharpness = jnp.linspace(0.5, 1.0, explorers, dtype=jnp.float32)
         sharpness = jnp.append(sharpness, jnp.ones(own - explorers, jnp.float32))
-        space = self.space._replace(exponent=memory)
+        space = replace(self.space, exponent=memory)
         trajectories = rollout(space, params, sharpened(key, sharpness), own)
         if retraced:
             fresh = jax.random.fold_in(key, space.max_steps)  # the rollout has used the numbers below

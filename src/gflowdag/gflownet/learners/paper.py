@@ -11,6 +11,7 @@ which cost less than further graphs, since the network looks at the graph once (
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -131,7 +132,7 @@ class PaperLearner(eqx.Module):
 
     def _tempered(self, memory: Memory) -> EdgeSpace:
         """The space with the reward as it is tempered now."""
-        return self.space if memory.exponent is None else self.space._replace(exponent=memory.exponent)
+        return self.space if memory.exponent is None else replace(self.space, exponent=memory.exponent)
 
     def _collect(self, policy: Policy, memory: Memory, key: Array, exploration: Array | float) -> Memory:
         """One step of every environment; its transition is stored unless it is a stop."""

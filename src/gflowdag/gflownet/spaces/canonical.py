@@ -10,8 +10,7 @@ policy is certain, and nodes get their parents one after another:
   labels than those it has beside that one. What they are worth is a sum over parent sets (`parent_sums`);
 - or a node without neighbours gets its first parent, its latest one, if it is then placed last.
 
-States are DAGs, and every state may stop. Nodes are numbered by their labels here, actions are
-source · d + target in these numbers, and d² to stop.
+Nodes are numbered by their labels here, also in actions.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from gflowdag.gflownet.spaces.dags import DAGSpace
 from gflowdag.graph.bits import compress
 
 NUM_FEATURES = 14
@@ -52,8 +52,8 @@ class Observation(NamedTuple):
     latest: Array  # int32 [], the action that led here; 0 in the empty graph
 
 
-class CanonicalSpace(NamedTuple):
-    """A problem; arrays, so that it can be traced. See `spaces.StateSpace`."""
+class CanonicalSpace(DAGSpace):
+    """A problem; arrays, so that it can be traced."""
 
     sums: Array  # float64 [d, d, 2^(d−1)], see `parent_sums`
     nodes: Array  # int32 [d], the node of each label
@@ -62,16 +62,6 @@ class CanonicalSpace(NamedTuple):
     def num_variables(self) -> int:
         """Number of nodes, `d`."""
         return self.nodes.shape[0]
-
-    @property
-    def max_steps(self) -> int:
-        """A complete DAG, then stop."""
-        return self.num_variables * (self.num_variables - 1) // 2 + 1
-
-    @property
-    def stop(self) -> int:
-        """The index after those of all edges."""
-        return self.num_variables**2
 
     def start(self) -> CanonicalState:
         """The empty graph."""
@@ -108,9 +98,17 @@ class CanonicalSpace(NamedTuple):
         """Take back an edge."""
         return self._changed(state, action, False)
 
-    def log_reward(self, state: CanonicalState) -> Array:
-        """The log score less that of the graph that the state began with."""
-        return state.gain
+    def on_the_way(self, key: Array, built: Array) -> tuple[CanonicalState, Array, Array]:
+        """A random state on the only path."""
+        end = self.state_of(built)
+        when, size = times(end.adjacency), self.size(end)
+        time = jax.random.randint(key, (), 0, size + 1, jnp.int32)
+        state = end._replace(adjacency=end.adjacency & (when < time))
+        return state, jnp.append(when.reshape(-1) == time, time == size), size
+
+    def log_paths(self, num_added: Array) -> Array:
+        """There is one."""
+        return jnp.zeros_like(num_added)
 
     def _changed(self, state: CanonicalState, action: Array, present: bool) -> CanonicalState:
         source, target = jnp.divmod(action, self.num_variables)

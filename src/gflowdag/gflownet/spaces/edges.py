@@ -1,7 +1,4 @@
-"""The edge-wise state space: DAGs that grow by one legal edge at a time and may stop anywhere.
-
-Actions are the flat indices of edges, source · d + target, and d² to stop.
-"""
+"""The edge-wise state space: DAGs that grow by one legal edge at a time, in any order."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from jax import Array
 
 from gflowdag.errors import TooLargeError
 from gflowdag.gflownet.spaces import NEVER, Decision
+from gflowdag.gflownet.spaces.dags import DAGSpace
 from gflowdag.graph import incremental
 from gflowdag.graph.incremental import EdgeState
 from gflowdag.score.base import Score
@@ -41,8 +39,8 @@ class Observation(NamedTuple):
     exponent: Array  # float32 [], exponent of the reward, 1 for the posterior itself
 
 
-class EdgeSpace(NamedTuple):
-    """A problem: the score's deltas and what knowledge allows; see `spaces.StateSpace`.
+class EdgeSpace(DAGSpace):
+    """A problem: the score's deltas and what knowledge allows.
 
     Spaces of equal `d` can be stacked.
     """
@@ -57,16 +55,6 @@ class EdgeSpace(NamedTuple):
     def num_variables(self) -> int:
         """Number of nodes, `d`."""
         return self.required.shape[-1]
-
-    @property
-    def max_steps(self) -> int:
-        """A complete DAG, then stop."""
-        return self.num_variables * (self.num_variables - 1) // 2 + 1
-
-    @property
-    def stop(self) -> int:
-        """The index after those of all edges."""
-        return self.num_variables**2
 
     def start(self) -> DAGState:
         """The DAG of the required edges."""
@@ -123,9 +111,20 @@ class EdgeSpace(NamedTuple):
             state.gain + delta,
         )
 
-    def log_reward(self, state: DAGState) -> Array:
-        """The log score less that of the graph that the state began with."""
-        return state.gain
+    def on_the_way(self, key: Array, built: Array) -> tuple[DAGState, Array, Array]:
+        """Some of the edges: in random order, every set of them is met, uniform among those of its size."""
+        free = built & ~self.required
+        size_key, edge_key = jax.random.split(key)
+        # Each edge is in the state with one common, uniform probability: their number is then uniform.
+        share = jax.random.uniform(size_key, (), jnp.float32)
+        present = jax.random.uniform(edge_key, built.shape, jnp.float32) < share
+        missing = free & ~present
+        state = self.state_of(self.required | (free & present))
+        return state, jnp.append(missing.reshape(-1), ~missing.any()), free.sum(dtype=jnp.int32)
+
+    def log_paths(self, num_added: Array) -> Array:
+        """Edges are added in any order."""
+        return jax.lax.lgamma(num_added + 1.0)
 
 
 def edge_space(score: Score) -> EdgeSpace:

@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,9 +16,10 @@ from jax.extend.core import jaxprs_in_params
 
 from gflowdag.estimators import order_space
 from gflowdag.gflownet import (
-    EdgeCloning,
     EdgeLearner,
+    LikelihoodLearner,
     OrderLearner,
+    PairPolicy,
     PaperLearner,
     Sizes,
     default_width,
@@ -146,12 +148,12 @@ def _paper_training(score: Score, batch: int, seconds: float) -> Row:
 def _chains_training(score: Score, batch: int, seconds: float) -> Row:
     d, rng = score.num_variables, np.random.default_rng(0)
     graphs = np.stack([erdos_renyi(d, d * (d - 1) / 8, rng) for _ in range(1000)])  # as dense as a posterior
-    learner = EdgeCloning(
+    learner = LikelihoodLearner(
         edge_space(score),
         jnp.asarray(graphs, bool),
         jnp.zeros(len(graphs), jnp.float64),
-        batch_size=batch,
-        width=default_width(d),
+        partial(PairPolicy, d, width=default_width(d), backward="uniform"),
+        batch,
     )
     rate = training_rate(learner, seconds)["iterations_per_s"]
     return {"iterations_per_s": rate, "gflops": 1e-9 * rate * batch * _GRADIENT * _edge_pass(learner)}
@@ -179,7 +181,7 @@ def _edge_sampling(score: Score, batch: int, seconds: float) -> Row:
     return {"dags_per_s": rate, "edges": num_edges[0], "gflops": gflops}
 
 
-def _edge_pass(learner: EdgeLearner | EdgeCloning | PaperLearner) -> float:
+def _edge_pass(learner: Any) -> float:
     observation = learner.space.observe(learner.space.start())
     return product_operations(_fresh_policy(learner), observation)
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,8 @@ from gflowdag.data import Knowledge
 from gflowdag.data.simulate import linear_gaussian
 from gflowdag.estimators.dag_gflownet import DAGGFlowNet
 from gflowdag.estimators.exact import ExactPosterior
-from gflowdag.gflownet.learners.edge_cloning import EdgeCloning, step_surprise
+from gflowdag.gflownet.learners.likelihood import LikelihoodLearner, step_surprise
+from gflowdag.gflownet.policies.pairs import PairPolicy
 from gflowdag.gflownet.trainer import Options, train
 from gflowdag.posterior.metrics import jsd
 from gflowdag_lab.measurements.policy_distribution import policy_distribution
@@ -36,12 +39,12 @@ def test_the_posterior_is_learnt_from_its_graphs():
         score, space = problem(4)
         graphs, probabilities, log_evidence = posterior(score)
         rows = np.random.default_rng(0).choice(len(graphs), 20_000, p=probabilities)
-        learner = EdgeCloning(
+        learner = LikelihoodLearner(
             space,
             jnp.asarray(graphs[rows]),
             jnp.asarray(score.log_score(graphs[rows])),
-            batch_size=256,
-            width=64,
+            partial(PairPolicy, 4, width=64, backward="uniform"),
+            256,
         )
         trained = train(learner, jax.random.key(0), iterations=600, options=Options(learning_rate=3e-3))
         learnt = policy_distribution(space, trained.params, graphs)
