@@ -272,7 +272,7 @@ def run_fit(
         run = None if not is_leader() else _started_run(out, name, asked, resume, estimator)
     # The others write nothing, whatever they think the folder is; they read the checkpoint in it.
     folder = run.folder if run is not None else out or Path("runs") / name
-    if "folder" in estimator().get_params():
+    if "folder" in estimator.parameter_names():
         options |= {"folder": str(folder), "resume": resume}
     with run or nullcontext():
         learner = estimator(
@@ -324,7 +324,7 @@ def _make_deterministic() -> None:
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_deterministic_ops=true"
 
 
-def _method_options(estimator: type, config: dict[str, Any]) -> dict[str, Any]:
+def _method_options(estimator: type[StructureLearner], config: dict[str, Any]) -> dict[str, Any]:
     """The command line's training options, for the methods that have them."""
     wanted = {
         "budget": None if config["budget"] is None else parse_duration(config["budget"]),
@@ -334,7 +334,7 @@ def _method_options(estimator: type, config: dict[str, Any]) -> dict[str, Any]:
         "recipe": load_recipe(config.get("recipe_file")),
         "devices": _as_number(config.get("devices")),
     }
-    known = estimator().get_params()
+    known = estimator.parameter_names()
     options = {name: value for name, value in wanted.items() if value is not None}
     for name in options:
         if name not in known:

@@ -68,7 +68,7 @@ class AutoPosterior(StructureLearner):
             else:
                 name, why = "parent-set-mcmc", "the folder holds chains to continue"
         chosen = estimator_class(name)
-        known = set(chosen._get_param_names())
+        known = set(chosen.parameter_names())
         method = chosen(**{name: value for name, value in self.get_params().items() if name in known})
         check_parameters(method)
         method._data, method._deadline = data, self._deadline

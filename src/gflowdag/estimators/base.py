@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags
 
 from gflowdag.data import Constraints, Dataset, Knowledge
 from gflowdag.data.description import TableDescription
@@ -28,6 +26,7 @@ from gflowdag.estimators.method import (
 )
 from gflowdag.estimators.parameters import check_parameters, keyword_parameters, positive, whole
 from gflowdag.estimators.registry import estimator_classes
+from gflowdag.estimators.sklearn_form import SklearnForm
 from gflowdag.posterior.assumed import assumed_directions
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.incomplete_table import IncompleteTable
@@ -46,6 +45,7 @@ from gflowdag.score import Prior, Score, UnboundScore, make_score
 if TYPE_CHECKING:
     import pandas as pd
     from pgmpy.base import DAG
+    from sklearn.utils import Tags
 
     from gflowdag.estimators.augmentation import Augmentation
 
@@ -63,7 +63,7 @@ _REMEDIES = {  # about data and knowledge that a method cannot use
 
 
 @keyword_parameters
-class StructureLearner(BaseEstimator):
+class StructureLearner(SklearnForm):
     """Base of all methods: `fit` a table, then ask `posterior_`.
 
     A method is a dataclass with a `record`, its own parameters, and `_infer`.
@@ -235,9 +235,9 @@ class StructureLearner(BaseEstimator):
 
     def for_completed_table(self, data: Dataset, share: float, num_tables: int) -> Self:
         """A copy that infers from one of several completed tables, in a share of the time that is left."""
-        learner: Self = clone(self)  # pyright: ignore[reportAssignmentType]
+        learner = self.unfitted()
         learner.set_params(num_samples=-(-self.num_samples // num_tables))
-        if "folder" in self._get_param_names():
+        if "folder" in self.parameter_names():
             learner.set_params(folder=None)
         learner._data, learner._deadline = data, self._deadline.share(share)
         return learner
