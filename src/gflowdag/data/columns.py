@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from gflowdag.errors import DataError
 from gflowdag.runtime.messages import counted, shown
 from gflowdag.runtime.place import option, typed
+from gflowdag.runtime.ranks import mean_ranks
 
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))(?!\d)")
 # As people write numbers and no parser reads them: 1,234.5 · 1 234,5 · 1.234,5 · 1,5 · −3 · 12 %
@@ -151,9 +152,7 @@ class Column:
 
 def normal_scores(numbers: np.ndarray) -> np.ndarray:
     """Van der Waerden scores `Φ⁻¹(rank / (n + 1))`, equal values with the mean of their ranks, [n]."""
-    from scipy.stats import rankdata  # here: it takes a second to load
-
-    return ndtri(rankdata(numbers) / (len(numbers) + 1))
+    return ndtri(mean_ranks(numbers) / (len(numbers) + 1))
 
 
 def plain_name(name: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +13,6 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import issparse
 
 from gflowdag.data import notes, table
 from gflowdag.data.checks import check_collinear, check_range, constant_columns, discrete_copies
@@ -347,7 +347,8 @@ def as_frame(data: Any) -> pd.DataFrame:
     """Whatever table a user passes, as a pandas DataFrame; arrays get the names X1 … Xd."""
     if isinstance(data, str | Path):
         raise DataError(f"To read the file {str(data)!r}, use Dataset.from_file.")
-    if issparse(data):  # some of which are mappings too
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(data):  # some of which are mappings too
         raise DataError("Sparse data are not supported: pass X.toarray().")
     if isinstance(data, Mapping):
         raise DataError("A dictionary of columns is not a table: pass pandas.DataFrame(columns).")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-import regex
-
 from gflowdag.errors import KnowledgeError
 
 _LONGEST = 1000  # characters of an expression; longer ones take seconds to compile
@@ -22,6 +20,8 @@ def matching(expression: str, names: Sequence[str]) -> list[int]:
     Raises:
         KnowledgeError: it is no regular expression, is too long, or takes too long to match.
     """
+    import regex  # here: few names are told by an expression
+
     if len(expression) > _LONGEST:
         raise KnowledgeError(
             f"A regular expression has {len(expression):,} characters, at most {_LONGEST:,}."

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -82,7 +80,7 @@ def _download(remote: RemoteFile, open_url: Opener) -> bytes:
     try:
         with open_url(remote.url) as response:
             content = response.read(MAX_BYTES + 1)
-    except (OSError, urllib.error.URLError) as error:
+    except OSError as error:
         raise DataError(
             f"{remote.file_names[0]} does not ship with the package and could not be downloaded ({error}). "
             f"{remote.remedy} Then set the variable {FOLDER_VARIABLE} to the folder that holds it."
@@ -93,6 +91,8 @@ def _download(remote: RemoteFile, open_url: Opener) -> bytes:
 
 
 def _open_url(url: str) -> AbstractContextManager[IO[bytes]]:
+    import urllib.request  # here: with all that it needs it takes a while to load
+
     return urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS)
 
 

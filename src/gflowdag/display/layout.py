@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import isotonic_regression
 
 from gflowdag.graph.order import topological_order
 
@@ -246,8 +245,21 @@ def _coordinates(layered: _Layered, width: NDArray[np.float64], num_nodes: int) 
             wanted = np.where(mass[layer] > 0, total[layer] / np.maximum(mass[layer], 1e-12), x[layer])
             # Least squares under "each at least its distance right of the one before" is isotonic
             # regression of what is left after the distances.
-            x[layer] = isotonic_regression(wanted - offset, weights=mass[layer] + 1e-3).x + offset
+            x[layer] = _increasing(wanted - offset, mass[layer] + 1e-3) + offset
     return x
+
+
+def _increasing(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Isotonic regression by pooling neighbours that are out of order; scipy's takes a while to load."""
+    pools: list[tuple[float, float, int]] = []  # mean, weight and size
+    for mean, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        size = 1
+        while pools and pools[-1][0] >= mean:
+            before, heavy, many = pools.pop()
+            mean = (heavy * before + weight * mean) / (heavy + weight)
+            weight, size = weight + heavy, size + many
+        pools.append((mean, weight, size))
+    return np.repeat([mean for mean, _, _ in pools], [size for _, _, size in pools])
 
 
 def place_in_rows(

@@ -42,6 +42,7 @@ class AutoPosterior(StructureLearner):
         use_when="the best answer within reach",
         least_variables=1,
         delegates=True,
+        uses_jax=False,
         continues=True,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -36,7 +37,7 @@ from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.host_calls import host_errors
 from gflowdag.runtime.messages import counted, duration
 from gflowdag.runtime.place import option, typed
-from gflowdag.runtime.precision import double_precision
+from gflowdag.runtime.precision import double_precision_scope
 from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, progress_bar
 from gflowdag.runtime.randomness import generator
@@ -112,7 +113,6 @@ class StructureLearner(SklearnForm):
         if "record" in vars(cls):
             cls.method = cls.record.name
 
-    @double_precision
     def fit(self, X: Any, y: Any = None, *, interventions: Any = None) -> Self:
         """Infer the posterior over the graphs that could have produced `X`.
 
@@ -121,6 +121,10 @@ class StructureLearner(SklearnForm):
             y: ignored, present for scikit-learn.
             interventions: which variable was set from outside in which row; see `Dataset.from_frame`.
         """
+        with double_precision_scope() if self._uses_jax() else nullcontext():
+            return self._fit(X, interventions)
+
+    def _fit(self, X: Any, interventions: Any) -> Self:
         check_parameters(self)
         self._deadline = Deadline.after(self.budget)
         if self.knowledge is not None and not isinstance(self.knowledge, Knowledge):
@@ -228,6 +232,11 @@ class StructureLearner(SklearnForm):
     def _score_notes(self, score: Score) -> tuple[str, ...]:
         """What is to be known of the score."""
         return score.likelihood.notes
+
+    def _uses_jax(self) -> bool:
+        """Whether JAX may be called: by the method, or by a score or a prior of the user's own."""
+        own = [part for part in (self.score, self.prior) if not isinstance(part, str)]
+        return self.record.uses_jax or not all(type(part).__module__.startswith("gflowdag.") for part in own)
 
     def _uses_prior(self) -> bool:
         """Whether the structure prior enters the answer, with these parameters."""

@@ -59,6 +59,7 @@ class ExactPosterior(StructureLearner):
         seconds=estimated_seconds,
         num_bytes=estimated_bytes,
         needs_its_memory=True,
+        uses_jax=False,
     )
 
     max_variables: int | None = whole(None)

@@ -79,6 +79,7 @@ class Method:
         continues: whether a run that has ended can go on with a larger budget.
         needs_its_memory: whether it is refused where the machine has less than `num_bytes`.
         delegates: whether it leaves the work to another method, and so has no cost of its own.
+        uses_jax: whether it computes with JAX, which takes half a second to load.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Method:
     continues: bool = False
     needs_its_memory: bool = False
     delegates: bool = False
+    uses_jax: bool = True
 
     def unusable(self, problem: Problem) -> list[str]:
         """What of a problem the method cannot use."""

@@ -51,13 +51,14 @@ class SklearnForm:
         return type(self)(**copy.deepcopy(self.get_params()))
 
     def __repr__(self) -> str:
-        defaults = {field.name: field.default for field in fields(self)}  # pyright: ignore[reportArgumentType]
-        changed = {name: value for name, value in self.get_params().items() if value is not defaults[name]}
-        words = (f"{name}={value!r}" for name, value in changed.items() if repr(value) != repr(defaults[name]))
-        return f"{type(self).__name__}({', '.join(words)})"
+        default = {field.name: field.default for field in fields(self)}  # pyright: ignore[reportArgumentType]
+        words = {name: repr(value) for name, value in self.get_params().items()}
+        changed = (f"{name}={word}" for name, word in words.items() if word != repr(default[name]))
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if hasattr(self, name)]  # some attributes come with a package
+        # Some attributes come with another package.
+        return [name for name in super().__dir__() if hasattr(self, name)]
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.base import BaseEstimator
@@ -81,5 +82,5 @@ def _as_base_estimator(estimator: SklearnForm) -> Any:
 def _base_estimator_like(kind: Any) -> type:
     from sklearn.base import BaseEstimator
 
-    same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__init__": kind.__init__, "fit": kind.fit}
-    return type(kind.__name__, (BaseEstimator,), same)
+    same = ("__doc__", "__module__", "__init__", "fit")
+    return type(kind.__name__, (BaseEstimator,), {name: getattr(kind, name) for name in same})

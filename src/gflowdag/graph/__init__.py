@@ -4,7 +4,15 @@ The NumPy names are gathered here; `graph.incremental` is the JAX counterpart fo
 by edge, and is imported from there.
 """
 
-from gflowdag.graph.bits import compress, expand, graph_keys, graphs_from_masks, parent_masks, popcount
+from gflowdag.graph.bits import (
+    compress,
+    distinct_parent_sets,
+    expand,
+    graph_keys,
+    graphs_from_masks,
+    parent_masks,
+    popcount,
+)
 from gflowdag.graph.closure import is_acyclic, legal_edges, transitive_closure
 from gflowdag.graph.distance import shd
 from gflowdag.graph.enumeration import all_dags
@@ -29,6 +37,7 @@ __all__ = [
     "class_size",
     "compress",
     "cpdag",
+    "distinct_parent_sets",
     "erdos_renyi",
     "expand",
     "extend_pdag",

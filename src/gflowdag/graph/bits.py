@@ -62,7 +62,18 @@ def graph_keys(adjacency: ArrayLike) -> NDArray[np.bytes_]:
         bytes [...], for `np.unique`, dictionaries and joins.
     """
     adjacency = np.asarray(adjacency, dtype=bool)
-    packed = np.packbits(adjacency.reshape(*adjacency.shape[:-2], -1), axis=-1)
+    return _keys(adjacency.reshape(*adjacency.shape[:-2], -1))
+
+
+def distinct_parent_sets(graphs: NDArray[np.bool_], node: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """The different parent sets of a node in graphs [n, d, d], bool [s, d], and which each graph has, [n]."""
+    sets = graphs[:, :, node]
+    _, first, which = np.unique(_keys(sets), return_index=True, return_inverse=True)
+    return sets[first], which.reshape(-1)
+
+
+def _keys(bits: NDArray[np.bool_]) -> NDArray[np.bytes_]:
+    packed = np.packbits(bits, axis=-1)
     # NumPy drops trailing zero bytes of a bytes entry; among keys of one length that loses nothing.
     return np.ascontiguousarray(packed).view(f"S{max(packed.shape[-1], 1)}")[..., 0]
 

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import shlex
+import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ class Run:
             "gflowdag": __version__,
             "python": platform.python_version(),
             "versions": _versions(),
-            "device": device_name(),
+            "device": device_name() if "jax" in sys.modules else "cpu",
             **facts,
         }
         write_json(self.folder / MANIFEST, manifest)

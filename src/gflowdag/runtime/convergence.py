@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
+from gflowdag.runtime.ranks import mean_ranks
+
 MAXIMAL_R_HAT = 1.05  # chains have not mixed above this
 MINIMAL_EFFECTIVE_SAMPLES = 400  # below this R-hat and ESS themselves are noise
 MAXIMAL_ERROR = 0.01  # of an edge probability, so that two runs differ by less than 0.05 in every edge
@@ -125,10 +127,7 @@ def _halves(draws: NDArray[np.float64]) -> NDArray[np.float64]:
 def _normal_scores(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """Normal quantiles of the ranks among the draws of all chains."""
     flat = draws.reshape(draws.shape[0] * draws.shape[1], -1)
-    from scipy.stats import rankdata  # here: it takes a second to load
-
-    ranks = rankdata(flat, method="average", axis=0)
-    return ndtri((ranks - 0.375) / (len(flat) + 0.25)).reshape(draws.shape)
+    return ndtri((mean_ranks(flat) - 0.375) / (len(flat) + 0.25)).reshape(draws.shape)
 
 
 def _r_hat(draws: NDArray[np.float64]) -> NDArray[np.float64]:

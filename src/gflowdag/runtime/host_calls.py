@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import re
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,11 +46,12 @@ def host_call(function: Callable[P, T]) -> Callable[P, T]:
 @contextmanager
 def host_errors() -> Iterator[None]:
     """Raise what a `host_call` raised inside of this, in place of JAX's error about it."""
-    import jax
-
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except Exception as error:
+        jax = sys.modules.get("jax")
+        if jax is None or not isinstance(error, jax.errors.JaxRuntimeError):
+            raise
         found = re.search(r"host-call-[0-9a-f]{32}", str(error))
         original = _raised.pop(found[0], None) if found else None
         if original is None:

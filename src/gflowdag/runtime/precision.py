@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -21,9 +22,14 @@ def double_precision(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def scoped(*args: P.args, **kwargs: P.kwargs) -> T:
-        import jax
-
-        with jax.enable_x64(True):
+        with double_precision_scope():
             return function(*args, **kwargs)
 
     return scoped
+
+
+def double_precision_scope() -> AbstractContextManager[None]:
+    """A block with 64-bit JAX types."""
+    import jax
+
+    return jax.enable_x64(True)

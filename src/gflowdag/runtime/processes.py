@@ -76,6 +76,8 @@ def connect(
 
 def is_leader() -> bool:
     """Whether this is the process that writes files: process 0, or the only one."""
+    if "jax" not in sys.modules:  # so nothing has met through it
+        return True
     import jax
 
     return jax.process_index() == 0
@@ -83,6 +85,8 @@ def is_leader() -> bool:
 
 def agreed(value: T) -> T:
     """The leader's `value`, an array or a tree of arrays; every process has to ask."""
+    if "jax" not in sys.modules:
+        return value
     import jax
 
     if jax.process_count() == 1:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gflowdag.errors import TooLargeError
-from gflowdag.graph.bits import popcount
+from gflowdag.graph.bits import distinct_parent_sets, popcount
 from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score.cell_limit import CellLimit
 from gflowdag.score.local_score import LocalScore, local_values
@@ -140,8 +140,8 @@ class Score:
         graphs = np.asarray(graphs, bool)
         total = np.zeros(len(graphs))
         for node in range(self.num_variables):
-            parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
-            total += local_values(self.likelihood, node, parent_sets)[inverse.reshape(-1)]
+            parent_sets, inverse = distinct_parent_sets(graphs, node)
+            total += local_values(self.likelihood, node, parent_sets)[inverse]
         return total
 
     def log_prior(self, graphs: ArrayLike) -> NDArray[np.float64]:

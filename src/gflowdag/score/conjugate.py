@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 1 << 22  # of one conditional table
 _AT_ONCE = 1 << 22  # cells of conditional tables drawn at a time
+_KEPT = 1 << 12  # regressions
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,27 +56,29 @@ class GaussianParameters:
         With `Σ ~ IW(R, ν)` on node and parents, `ν = ν' + l + 1`: the residual variance is `R_{j|P} / χ²_ν`,
         and given it the coefficients are normal around `R_PP⁻¹ R_Pj` with covariance `σ² R_PP⁻¹`.
         """
-        root, whitened, residual, freedom = self._regression(node, parents)
+        inverse, whitened, residual, freedom = _regression(self, node, tuple(parents))
         deviation = np.sqrt(residual / rng.chisquare(freedom, size))
         noise = rng.normal(size=(size, len(whitened))) * deviation[:, None]
-        return (whitened + noise) @ np.linalg.inv(root), deviation
+        return (whitened + noise) @ inverse, deviation
 
     def mean_regression(self, node: int, parents: Sequence[int]) -> tuple[NDArray[np.float64], float]:
         """Posterior means of the coefficients [l] and of the variance of the noise."""
-        root, whitened, residual, freedom = self._regression(node, parents)
-        return whitened @ np.linalg.inv(root), residual / (freedom - 2)
+        inverse, whitened, residual, freedom = _regression(self, node, tuple(parents))
+        return whitened @ inverse, residual / (freedom - 2)
 
-    def _regression(
-        self, node: int, parents: Sequence[int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
-        """The root L of `R_PP = L Lᵀ`, `L⁻¹ R_Pj`, `R_{j|P}` and the degrees of freedom."""
-        parents = list(parents)
-        group = self.group_of_node[node]
-        scatter = self.scatter[group]
-        root = np.asarray(np.linalg.cholesky(scatter[np.ix_(parents, parents)]), np.float64)
-        whitened = np.asarray(np.linalg.solve(root, scatter[parents, node]), np.float64)
-        residual = float(scatter[node, node] - whitened @ whitened)
-        return root, whitened, residual, float(self.degrees[group]) + len(parents) + 1
+
+@lru_cache(_KEPT)  # many graphs share a family, and are asked again and again
+def _regression(
+    parameters: GaussianParameters, node: int, parents: tuple[int, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+    """`L⁻¹` for the root L of `R_PP = L Lᵀ`, `L⁻¹ R_Pj`, `R_{j|P}` and the degrees of freedom."""
+    group = parameters.group_of_node[node]
+    scatter, chosen = parameters.scatter[group], np.array(parents, dtype=np.int64)
+    root = np.asarray(np.linalg.cholesky(scatter[chosen[:, None], chosen]), np.float64)
+    whitened = np.asarray(np.linalg.solve(root, scatter[chosen, node]), np.float64)
+    residual = float(scatter[node, node] - whitened @ whitened)
+    freedom = float(parameters.degrees[group]) + len(parents) + 1
+    return np.asarray(np.linalg.inv(root), np.float64), whitened, residual, freedom
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from scipy.special import gammaln, logsumexp
 
 from gflowdag.data.mixed_network import draw_column
 from gflowdag.errors import TooLargeError
+from gflowdag.graph.bits import distinct_parent_sets
 from gflowdag.graph.order import topological_order
 from gflowdag.score.conjugate import (
     MAX_CELLS,
@@ -79,13 +80,13 @@ def log_predictive(
         if node == target:
             continue
         group = int(parameters.group_of_node[node])
-        sets, which = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
+        sets, which = distinct_parent_sets(graphs, node)
         local = np.empty((len(rows), len(sets)))
         for place, chosen in enumerate(sets):
             parents = tuple(np.flatnonzero(chosen).tolist())
             family = tuple(sorted((*parents, node)))
             local[:, place] = change.of(group, family) - change.of(group, parents)
-        out += local[:, which.reshape(-1)]
+        out += local[:, which]
     return out
 
 
@@ -116,8 +117,8 @@ class _Changes:
         self, parameters: GaussianParameters, group: int, members: tuple[int, ...]
     ) -> NDArray[np.float64]:
         """Matrix-t density: the covariance is inverse-Wishart with matrix `R_SS` and `ν' + |S|` degrees."""
-        index = np.ix_(members, members)
-        scatter = parameters.scatter[group][index]
+        chosen = np.array(members)
+        scatter = parameters.scatter[group][chosen[:, None], chosen]
         size, m = len(members), self._rows.shape[1]
         degrees = parameters.degrees[group] + size
         steps = np.arange(size)
@@ -127,7 +128,7 @@ class _Changes:
             - size * m / 2 * math.log(math.pi)
         )
         before = np.linalg.slogdet(scatter)[1]
-        after = np.linalg.slogdet(scatter + self._products[:, index[0], index[1]])[1]
+        after = np.linalg.slogdet(scatter + self._products[:, chosen[:, None], chosen])[1]
         return constant + degrees / 2 * before - (degrees + m) / 2 * after
 
     def _of_codes(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.data import Dataset
+from gflowdag.graph.bits import distinct_parent_sets
 from gflowdag.score.local_score import UnboundScore, local_values
 
 
@@ -36,16 +37,14 @@ def rescored_predictive(
     """
     d = data.num_variables
     nodes = [node for node in range(d) if node != target]
-    sets, which = zip(
-        *(np.unique(graphs[:, :, node], axis=0, return_inverse=True) for node in nodes), strict=True
-    )
+    sets, which = zip(*(distinct_parent_sets(graphs, node) for node in nodes), strict=True)
     before = score.bind(data)
     seen = [local_values(before, node, chosen) for node, chosen in zip(nodes, sets, strict=True)]
     out = np.zeros((len(rows), len(graphs)))
     for place, more in enumerate(rows):
         after = score.bind(_with_rows(data, more, target))
         for node, chosen, graph, known in zip(nodes, sets, which, seen, strict=True):
-            out[place] += (local_values(after, node, chosen) - known)[graph.reshape(-1)]
+            out[place] += (local_values(after, node, chosen) - known)[graph]
     return out
 
 

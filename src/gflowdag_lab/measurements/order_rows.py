@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gflowdag.graph import legal_edges
+from gflowdag.graph import distinct_parent_sets, legal_edges
 from gflowdag.score import Score
 from gflowdag_lab.measurements.harness import Options
 
@@ -46,10 +46,10 @@ def outsider_odds(
         outsider = np.ones(d, bool)
         outsider[candidates[node]] = False
         outsider[node] = False
-        parent_sets, inverse = np.unique(graphs[:, :, node], axis=0, return_inverse=True)
+        parent_sets, inverse = distinct_parent_sets(graphs, node)
         extendable = parent_sets.any(axis=1, keepdims=True)  # the outsider alone is in the table
         gains = score.extended_local(node, parent_sets) - score.local(node, parent_sets)[:, None]
         with np.errstate(over="ignore"):  # from a DAG of no weight, infinite odds are right
             gains = np.exp(np.where(outsider & extendable, gains, -np.inf))
-        odds += np.where(legal[:, :, node], gains[inverse.reshape(-1)], 0.0).sum(axis=1)
+        odds += np.where(legal[:, :, node], gains[inverse], 0.0).sum(axis=1)
     return odds
