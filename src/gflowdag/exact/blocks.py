@@ -85,6 +85,14 @@ def _factors(sources, n, placed, nodes, mantissa, exponent, factor, power, index
 
 
 @numba.njit(inline="always")
+def _fill(rows, columns, start, n):
+    """What `_multiply_out` begins with; assigned as arrays, numba would compile for seconds."""
+    for s in range(n):
+        rows[0, s] = start[s]
+        columns[0, s] = 1.0
+
+
+@numba.njit(inline="always")
 def _multiply_out(factor, first, last, n, out):
     """Products of −factor over all sets of the nodes `first … last − 1`, [2^m, s]; row 0 is given."""
     size = 1
@@ -169,8 +177,7 @@ def weigh_block(high, low_bits, mantissa, exponent, before, weight):
         m, a = nodes.size, nodes.size // 2
         power[0] = before[placed]
         _factors(sources, n, placed, nodes, mantissa, exponent, factor, power, index)
-        rows[0, :n] = start
-        columns[0, :n] = 1.0
+        _fill(rows, columns, start, n)
         _multiply_out(factor, 0, a, n, rows)
         _multiply_out(factor, a, m, n, columns)
         _sum_over_sources(rows, 1 << a, columns, 1 << (m - a), n, totals)
@@ -204,8 +211,7 @@ def complete_block(high, low_bits, mantissa, exponent, after, weight, only_root)
         for s in range(n):
             whole[s] = after[placed] - after[sources[s]]
         _starts(sources, n, inside, -1.0, mantissa, exponent, whole, start)
-        rows[0, :n] = start[:n]
-        columns[0, :n] = 1.0
+        _fill(rows, columns, start, n)
         _multiply_out(factor, 0, a, n, rows)
         _multiply_out(factor, a, m, n, columns)
         _sum_over_targets(matrix, 1, num_rows, num_rows, num_columns, columns, n, row_sums)

@@ -117,7 +117,9 @@ def _draw_layer(
     factor, cumulative = power, np.empty(size)  # `power` has served
     start = 0
     while start < previous.size:
-        end = start + np.searchsorted(previous[start:], previous[start], side="right")
+        end = start + 1
+        while end < previous.size and previous[end] == previous[start]:
+            end += 1
         factor[0] = 1.0
         for k in range(used):
             unready = _probability_outside(nodes[k], placed, previous[start], log_sums)
@@ -130,7 +132,13 @@ def _draw_layer(
                 total += law[r] * factor[r]
             cumulative[r] = total
         for k in range(start, end):
-            r = np.searchsorted(cumulative, uniform[k] * total, side="right")
+            r, beyond = 0, size  # the first whose sum is larger; numba's `searchsorted` compiles for a second
+            while r < beyond:
+                middle = (r + beyond) >> 1
+                if cumulative[middle] <= uniform[k] * total:
+                    r = middle + 1
+                else:
+                    beyond = middle
             layer[k] = index[r] ^ placed if r < size else 0
         start = end
 

@@ -229,7 +229,9 @@ def all_log_minors(matrix: NDArray[np.float64], floor: float) -> NDArray[np.floa
     out = np.empty(1 << k)
     out[0] = 0.0
     complements = np.empty((k + 1, k, k))  # level t: Schur complement of bits below t
-    complements[k] = matrix
+    for a in range(k):  # not `complements[k] = matrix`: numba compiles words about unequal shapes for seconds
+        for b in range(k):
+            complements[k, a, b] = matrix[a, b]
     level_of = np.full(k + 1, k)  # where the complement that bit t has to use is stored
     for subset in range(1, 1 << k):
         t = 0
