@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import fork_server
 import jax
 import numpy as np
 import pandas as pd
 import pytest
-from fork_server import LONGEST
 from sklearn.base import clone
 
 import gflowdag as gd
@@ -241,10 +241,15 @@ def test_fit_takes_the_remedies_that_its_messages_name(frame) -> None:
 
 def test_the_answer_does_not_depend_on_the_users_jax_settings(answers) -> None:
     command = [sys.executable, "-c", _FIT.format(methods=PROGRAMS, package=gd.__file__)]
-    folders = [Path(__file__).parent, Path(gd.__file__).parent.parent]  # the package that is tested here
+    tests = [Path(__file__).parent, Path(fork_server.__file__).parent]
+    folders = [*tests, Path(gd.__file__).parent.parent]  # the package that is tested here
     environment = {"JAX_ENABLE_X64": "1", "PYTHONPATH": os.pathsep.join(map(str, folders))}
     program = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=LONGEST
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=fork_server.LONGEST,
     )
     assert program.returncode == 0, program.stderr
     assert not jax.config.read("jax_enable_x64")  # here

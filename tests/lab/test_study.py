@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import fork_server
 import pytest
-from fork_server import LONGEST
 
 from gflowdag_lab.paper.study import Task, run_tasks
+
+# What programs that import this module find: its folder, and that of what it imports.
+IMPORTABLE = os.pathsep.join(str(Path(file).parent) for file in (__file__, fork_server.__file__))
 
 
 def square(folder: Path, number: int, log: str) -> dict[str, int]:
@@ -164,7 +167,7 @@ def fails_in_the_long_run(folder: Path, options: dict[str, float]) -> dict[str, 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_failure_leaves_the_row_that_was_there(tmp_path: Path, monkeypatch, jobs: int) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     function = f"{Path(__file__).stem}:fails_in_the_long_run"
 
     def rows(budget: float) -> list[dict[str, object]]:
@@ -197,7 +200,7 @@ def test_a_half_written_result_is_never_read(tmp_path: Path) -> None:
 
 
 def test_workers_on_this_machine_give_the_same_rows(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     log = tmp_path / "log"
     rows = run_tasks(_tasks(log, [1, 2, 3]), tmp_path, jobs=2)
     assert [row["square"] for row in rows] == [1, 4, 9]
@@ -206,7 +209,7 @@ def test_workers_on_this_machine_give_the_same_rows(tmp_path: Path, monkeypatch)
 
 def test_workers_start_no_workers_of_their_own(tmp_path: Path, monkeypatch) -> None:
     # Idle children keep a worker from ending, for the five minutes of their patience.
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "4")
     tasks = [Task(f"count-{n}", "test_study:count_cores", {}) for n in range(2)]
     assert [row["cores"] for row in run_tasks(tasks, tmp_path, jobs=2)] == [1, 1]
@@ -220,7 +223,7 @@ def process_of(folder: Path, part: str, number: int) -> dict[str, int]:
 
 
 def test_workers_serve_all_experiments_of_a_program(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     seen = [
         {row["pid"] for row in run_tasks(tasks, tmp_path, jobs=2)}
         for tasks in (
@@ -235,13 +238,13 @@ def test_workers_are_not_replaced_for_the_programs_that_they_have_compiled(
     tmp_path: Path, monkeypatch
 ) -> None:
     # joblib's own limit is 300 MB, which three or four methods exceed.
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     tasks = [Task(f"growth-{n}", "test_study:tolerated_growth", {}) for n in range(2)]
     assert all(row["bytes"] > 1e12 for row in run_tasks(tasks, tmp_path, jobs=2))
 
 
 def test_a_task_whose_process_was_killed_is_run_again(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     tasks = [_fatal_task(number) for number in range(4)]
     rows = run_tasks(tasks, tmp_path, jobs=2)
     assert [row.get("square") for row in rows] == [0, 1, 4, 9]
@@ -250,7 +253,7 @@ def test_a_task_whose_process_was_killed_is_run_again(tmp_path: Path, monkeypatc
 def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
     tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     deadly = Task("deadly", f"{fatal.__module__}:always_fatal", {})
     rows = run_tasks([deadly, *_slow_tasks(tmp_path / "log")], tmp_path, jobs=2)  # it dies before one is done
     assert rows[0] == {"task": "deadly", "error": "the worker died"}
@@ -258,7 +261,7 @@ def test_a_task_that_kills_every_worker_is_a_failure_and_the_others_are_done(
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONGEST
+    deadline = time.monotonic() + fork_server.LONGEST
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -270,7 +273,7 @@ def _start_study(tasks: str, folder: Path, jobs: int) -> subprocess.Popen[bytes]
         "import test_study as these; from gflowdag_lab.paper.study import run_tasks; "
         f"from pathlib import Path; run_tasks({tasks}, {str(folder)!r}, jobs={jobs})"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": IMPORTABLE}
     return subprocess.Popen([sys.executable, "-c", program], env=environment)
 
 
@@ -306,7 +309,7 @@ def test_a_killed_study_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_dask_worker_killed_in_the_middle_loses_one_task_not_the_study(tmp_path: Path, monkeypatch) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", IMPORTABLE)
     tasks = [_fatal_task(number) for number in range(6)]
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
