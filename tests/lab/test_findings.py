@@ -1,10 +1,14 @@
 """The findings speak with the numbers of rows that were run at full size, by today's methods."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from gflowdag import __version__
-from gflowdag_lab.paper import findings, structure_prior
+from gflowdag_lab.paper import findings, structure_prior, target_network
+
+LABORATORY = Path(__file__).parents[2] / "docs" / "laboratory"
 
 
 def text(size: str, version: str) -> str:
@@ -70,3 +74,17 @@ def test_without_rows_under_both_priors_the_finding_has_no_numbers() -> None:
     del tables["lingauss20-erdos-renyi"]
     assert "published" not in structure_prior.text(tables)
     assert structure_prior.line(tables) is None
+
+
+def test_the_rows_of_the_target_network_are_those_of_its_files() -> None:
+    """On the page of DAG-GFlowNet, written by hand."""
+    said = (LABORATORY / "dag-gflownet.md").read_text(encoding="utf-8")
+    section = said.split("## The target network\n")[1].split("\n## ")[0]
+    rows = target_network.tables(LABORATORY / "reproduction")["target-network"].to_dict(orient="records")
+    assert {row["lever"] for row in rows} >= {"retuned", "no target network"}
+    for row in rows:
+        measured = (
+            f"{row['r_edges']:.4f} | {row['max_error']:.3f} | {row['jsd']:.4f} | {row['cpu_seconds']:.0f}"
+        )
+        assert f"| {row['network']} {row['data']} | {row['iterations']:,} | " in section
+        assert measured in section, row

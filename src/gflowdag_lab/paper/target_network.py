@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from gflowdag_lab.bench.stored_rows import Results
+from gflowdag.runtime import read_json
 from gflowdag_lab.paper.experiment import Tables
 
 NAME = "target-network"
@@ -18,6 +18,6 @@ def tables(assets: Path) -> Tables:
     Args:
         assets: folder of the page's tables.
     """
-    files = [Results.load(path) for path in sorted((assets / NAME).glob("*.json"))]
-    rows = [row | {"size": "quick" if file.about["quick"] else "full"} for file in files for row in file.rows]
+    files = [read_json(path) for path in sorted((assets / NAME).glob("*.json"))]
+    rows = [row | {"size": "quick" if file["quick"] else "full"} for file in files for row in file["rows"]]
     return {NAME: pd.DataFrame(rows).assign(method="dag-gflownet-retuned")} if rows else {}
