@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from gflowdag.runtime.threads import map_threads
 from gflowdag.score.cell_limit import CellLimit, cell_limit
 from gflowdag.score.conjugate import DiscreteParameters
 from gflowdag.score.contingency import (
+    CountedRows,
     collapsed,
     log_marginals_of,
     log_marginals_of_all,
@@ -36,13 +37,6 @@ NO_CELL_LIMIT = (
     "Nothing limits the cells of a variable with its parents: large parent sets look good in pure noise, so "
     "edges may be spurious."
 )
-
-
-class _Counts(NamedTuple):
-    """The distinct rows of a table."""
-
-    codes: NDArray[np.int32]  # [d, u]
-    counts: NDArray[np.int64]  # [u]
 
 
 @named_parameters
@@ -120,8 +114,15 @@ class BDeuLikelihood(SetFunctionScore):
         self.cardinalities = np.asarray(data.cardinalities, np.float64)
         self.group_of_node, rows = row_groups(data.intervened, data.num_rows, data.num_variables)
         codes = data.values.astype(np.int32)
-        self._counts = [_distinct_rows(codes[kept]) for kept in rows]
-        self._log_weights = [log_weights(self.ess, int(kept.sum())) for kept in rows]
+        self._tables = [
+            CountedRows(
+                *_distinct_rows(codes[kept]),
+                self.cardinalities,
+                self.ess,
+                log_weights(self.ess, int(kept.sum())),
+            )
+            for kept in rows
+        ]
         self._rows_of_node = rows.sum(axis=1)[self.group_of_node].astype(np.float64)
 
     def cell_limit(self, required: NDArray[np.bool_]) -> CellLimit | None:
@@ -151,10 +152,10 @@ class BDeuLikelihood(SetFunctionScore):
 
     @property
     def parameter_posterior(self) -> DiscreteParameters:
-        (distinct, of_all), *groups = self._counts
-        counts = np.stack([of_all, *(_counts_among(distinct, group) for group in groups)])
+        first, *groups = self._tables
+        counts = np.stack([first.counts, *(_counts_among(first.codes, group) for group in groups)])
         return DiscreteParameters(
-            distinct,
+            first.codes,
             counts,
             self.cardinalities.astype(np.int64),
             self.ess,
@@ -162,16 +163,10 @@ class BDeuLikelihood(SetFunctionScore):
         )
 
     def log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        codes, counts = self._counts[group]
-        weights = self._log_weights[group]
-        subsets = np.ascontiguousarray(subsets, bool)
-        return log_marginals_of(codes, counts, self.cardinalities, self.ess, weights, subsets)
+        return log_marginals_of(self._tables[group], np.ascontiguousarray(subsets, bool))
 
     def extended_log_marginals(self, group: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
-        codes, counts = self._counts[group]
-        subsets = np.ascontiguousarray(subsets, bool)
-        weights = self._log_weights[group]
-        return log_marginals_of_extended(codes, counts, self.cardinalities, self.ess, weights, subsets)
+        return log_marginals_of_extended(self._tables[group], np.ascontiguousarray(subsets, bool))
 
     def all_log_marginals(
         self, group: int, variables: NDArray[np.integer[Any]], progress: Progress = silent
@@ -191,17 +186,16 @@ class BDeuLikelihood(SetFunctionScore):
     ) -> NDArray[np.float64]:
         """Two passes for each set, over the rows that are distinct in its columns and the candidates."""
         k, group = len(candidates), int(self.group_of_node[node])
-        columns, counts = self._counts[group]
-        weights = self._log_weights[group]
+        table = self._tables[group]
         out, without = np.empty((len(beside), 1 << k)), np.empty(1 << k)
         for others, block in zip(beside, out, strict=True):
             variables = np.concatenate([candidates, np.flatnonzero(others), [node]])
             cardinalities = self.cardinalities[variables]
-            codes, of_rows = collapsed(columns[variables], counts, cardinalities)
+            codes, of_rows = collapsed(table.codes[variables], table.counts, cardinalities)
+            own = CountedRows(codes, of_rows, cardinalities, self.ess, table.log_weights)
             everything = (1 << len(variables) - k) - 1
-            log_marginals_of_all(codes, of_rows, cardinalities, self.ess, weights, k, everything, block)
-            everything >>= 1  # the node is the last bit
-            log_marginals_of_all(codes, of_rows, cardinalities, self.ess, weights, k, everything, without)
+            log_marginals_of_all(own, k, everything, block)
+            log_marginals_of_all(own, k, everything >> 1, without)  # the node is the last bit
             block -= without
         return out
 
@@ -214,10 +208,9 @@ class BDeuLikelihood(SetFunctionScore):
         out: NDArray[np.float64],
     ) -> None:
         """`M` of all subsets of the first `low` variables, joined to the set `upper` of the others."""
-        columns, counts = self._counts[group]
-        codes, cardinalities = columns[variables], self.cardinalities[variables]
-        weights = self._log_weights[group]
-        log_marginals_of_all(codes, counts, cardinalities, self.ess, weights, low, upper, out)
+        table = self._tables[group]
+        of_variables = {"codes": table.codes[variables], "cardinalities": self.cardinalities[variables]}
+        log_marginals_of_all(table._replace(**of_variables), low, upper, out)
 
 
 def log_weights(ess: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
@@ -227,7 +220,7 @@ def log_weights(ess: NDArray[np.float64], num_rows: int) -> NDArray[np.float64]:
     return gammaln(ess) - gammaln(num_rows + ess) - np.log(len(ess))
 
 
-def _counts_among(distinct: NDArray[np.int32], group: _Counts) -> NDArray[np.int64]:
+def _counts_among(distinct: NDArray[np.int32], group: CountedRows) -> NDArray[np.int64]:
     """How often each of the `distinct` rows [d, u] of the table is in a group of its rows, [u]."""
     both = np.concatenate([distinct.T, group.codes.T])
     _, inverse = np.unique(both, axis=0, return_inverse=True)
@@ -239,6 +232,6 @@ def _counts_among(distinct: NDArray[np.int32], group: _Counts) -> NDArray[np.int
     return counts
 
 
-def _distinct_rows(codes: NDArray[np.int32]) -> _Counts:
+def _distinct_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     rows, counts = distinct_rows(codes)
-    return _Counts(np.ascontiguousarray(rows.T), counts)
+    return np.ascontiguousarray(rows.T), counts

@@ -1,13 +1,12 @@
 """Dirichlet marginals of contingency tables: occupied cells, refined by one variable at a time.
 
-Tables are given by their distinct rows, `codes` [d, u] and `counts` [u]. `ess` and `log_weights` are sample
-sizes and the log of their weights in the average (see `BDeuLikelihood`).
+Tables are given by their distinct rows.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,26 @@ from numpy.typing import NDArray
 from gflowdag.runtime.compiled import compiled
 
 _SMALL = 64  # counts below this read log-gamma ratios from a table
+
+
+class CountedRows(NamedTuple):
+    """The distinct rows of a table, and what they are weighed by (see `BDeuLikelihood`)."""
+
+    codes: NDArray[np.int32]  # [d, u]
+    counts: NDArray[np.int64]  # [u]
+    cardinalities: NDArray[np.float64]  # [d]
+    ess: NDArray[np.float64]  # equivalent sample sizes, [k]
+    log_weights: NDArray[np.float64]  # of the sample sizes in the average, [k]
+
+
+class _Room(NamedTuple):
+    """Arrays that are used again for every set."""
+
+    cells: NDArray[np.int64]  # the occupied cell of each row, [u]
+    scratch: NDArray[np.int64]  # [u]
+    lookup: NDArray[np.int64]  # of `_refine`
+    totals: NDArray[np.int64]  # of `_dirichlet`, [u]
+    small: NDArray[np.float64]  # of `_dirichlet`, [k, _SMALL]
 
 
 @compiled
@@ -45,23 +64,22 @@ def _refine(
 def _dirichlet(
     cell_of_row: NDArray[np.int64],
     num_cells: int,
-    counts: NDArray[np.int64],
+    table: CountedRows,
     pseudo_counts: NDArray[np.float64],
-    log_weights: NDArray[np.float64],
-    totals: NDArray[np.int64],
-    small: NDArray[np.float64],
+    room: _Room,
 ) -> float:
     """`Σ_cells lnΓ(n + a) − lnΓ(a)`, as the log of the weighted sum of its exponential over several `a`.
 
     Most cells are small, so their terms come from the table `small` [len(pseudo_counts), _SMALL].
     """
+    totals = room.totals
     totals[:num_cells] = 0
-    for row in range(counts.shape[0]):
-        totals[cell_of_row[row]] += counts[row]
+    for row in range(table.counts.shape[0]):
+        totals[cell_of_row[row]] += table.counts[row]
     total = -math.inf
     for place in range(pseudo_counts.shape[0]):
-        value = float(log_weights[place]) + _log_rising(
-            totals[:num_cells], pseudo_counts[place], small[place]
+        value = float(table.log_weights[place]) + _log_rising(
+            totals[:num_cells], pseudo_counts[place], room.small[place]
         )
         larger = max(total, value)
         total = larger + math.log1p(math.exp(min(total, value) - larger))
@@ -95,12 +113,15 @@ def lookup_size(cardinalities: NDArray[np.float64], num_rows: int) -> np.int64:
 
 
 @compiled
-def _scratch(
-    cardinalities: NDArray[np.float64], num_rows: int, num_sizes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Room for `lookup` of `_refine`, and for `totals` and `small` of `_dirichlet`."""
-    lookup = np.full(lookup_size(cardinalities, num_rows), -1, np.int64)
-    return lookup, np.empty(max(num_rows, 1), np.int64), np.empty((num_sizes, _SMALL))
+def _room(table: CountedRows) -> _Room:
+    num_rows = table.counts.shape[0]
+    return _Room(
+        np.empty(num_rows, np.int64),
+        np.empty(num_rows, np.int64),
+        np.full(lookup_size(table.cardinalities, num_rows), -1, np.int64),
+        np.empty(max(num_rows, 1), np.int64),
+        np.empty((table.ess.shape[0], _SMALL)),
+    )
 
 
 @compiled
@@ -117,7 +138,8 @@ def occupied_cells(
     num_cells = 1
     for variable in range(subset.shape[0]):
         if subset[variable]:
-            scratch[:] = cells
+            for row in range(cells.shape[0]):  # as arrays, numba would compile for seconds
+                scratch[row] = cells[row]
             num_cells = _refine(scratch, codes[variable], np.int64(cardinalities[variable]), cells, lookup)
     return num_cells
 
@@ -145,66 +167,45 @@ def collapsed(
 
 
 @compiled
-def log_marginals_of(
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    cardinalities: NDArray[np.float64],
-    ess: NDArray[np.float64],
-    log_weights: NDArray[np.float64],
-    subsets: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+def _of_subset(
+    table: CountedRows, subset: NDArray[np.bool_], room: _Room
+) -> tuple[NDArray[np.float64], float]:
+    """Pseudo-counts of a cell of `subset` [d], and `M(S)`; `room.cells` are its cells afterwards."""
+    num_cells = occupied_cells(
+        table.codes, table.cardinalities, subset, room.cells, room.scratch, room.lookup
+    )
+    pseudo_counts = table.ess / np.prod(table.cardinalities[subset])
+    return pseudo_counts, _dirichlet(room.cells, num_cells, table, pseudo_counts, room)
+
+
+@compiled
+def log_marginals_of(table: CountedRows, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
     """`M(S)` of given subsets, bool [m, d] -> [m]."""
-    num_rows = counts.shape[0]
-    out = np.empty(subsets.shape[0])
-    cells = np.empty(num_rows, np.int64)
-    scratch = np.empty(num_rows, np.int64)
-    lookup, totals, small = _scratch(cardinalities, num_rows, ess.shape[0])
+    out, room = np.empty(subsets.shape[0]), _room(table)
     for row in range(subsets.shape[0]):
-        num_cells = occupied_cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
-        pseudo_count = ess / np.prod(cardinalities[subsets[row]])
-        out[row] = _dirichlet(cells, num_cells, counts, pseudo_count, log_weights, totals, small)
+        _, out[row] = _of_subset(table, subsets[row], room)
     return out
 
 
 @compiled
-def log_marginals_of_extended(
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    cardinalities: NDArray[np.float64],
-    ess: NDArray[np.float64],
-    log_weights: NDArray[np.float64],
-    subsets: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+def log_marginals_of_extended(table: CountedRows, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
     """`M(S ∪ i)` of given subsets and every variable, bool [m, d] -> [m, d]."""
-    m, d = subsets.shape
-    num_rows = counts.shape[0]
-    out = np.empty((m, d))
-    cells = np.empty(num_rows, np.int64)
-    scratch = np.empty(num_rows, np.int64)
-    lookup, totals, small = _scratch(cardinalities, num_rows, ess.shape[0])
-    for row in range(m):
-        num_cells = occupied_cells(codes, cardinalities, subsets[row], cells, scratch, lookup)
-        pseudo_count = ess / np.prod(cardinalities[subsets[row]])
-        own = _dirichlet(cells, num_cells, counts, pseudo_count, log_weights, totals, small)
-        for variable in range(d):
+    out, room = np.empty(subsets.shape), _room(table)
+    for row in range(subsets.shape[0]):
+        pseudo_counts, own = _of_subset(table, subsets[row], room)
+        for variable in range(subsets.shape[1]):
             if subsets[row, variable]:
                 out[row, variable] = own
                 continue
-            cardinality = cardinalities[variable]
-            occupied = _refine(cells, codes[variable], np.int64(cardinality), scratch, lookup)
-            out[row, variable] = _dirichlet(
-                scratch, occupied, counts, pseudo_count / cardinality, log_weights, totals, small
-            )
+            levels = table.cardinalities[variable]
+            occupied = _refine(room.cells, table.codes[variable], np.int64(levels), room.scratch, room.lookup)
+            out[row, variable] = _dirichlet(room.scratch, occupied, table, pseudo_counts / levels, room)
     return out
 
 
 @compiled
 def log_marginals_of_all(
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    cardinalities: NDArray[np.float64],
-    ess: NDArray[np.float64],
-    log_weights: NDArray[np.float64],
+    table: CountedRows,
     low: int,
     upper: int,
     out: NDArray[np.float64],
@@ -214,27 +215,28 @@ def log_marginals_of_all(
     Counting upwards, the step that sets bit `t` and clears those below refines the cells that the bits above
     `t` left behind: one pass over the distinct rows for each subset.
     """
-    num_rows = counts.shape[0]
-    cells = np.zeros((low + 1, num_rows), np.int64)
+    codes, cardinalities, num_sizes = table.codes, table.cardinalities, table.ess.shape[0]
+    cells = np.zeros((low + 1, table.counts.shape[0]), np.int64)
     num_cells = np.ones(low + 1, np.int64)
-    pseudo_counts = np.empty((low + 1, ess.shape[0]))
-    pseudo_counts[:] = ess
-    lookup, totals, small = _scratch(cardinalities, num_rows, ess.shape[0])
-    scratch = np.empty(num_rows, np.int64)
+    pseudo_counts = np.empty((low + 1, num_sizes))
+    for size in range(num_sizes):  # as arrays, numba would compile for seconds
+        pseudo_counts[low, size] = table.ess[size]
+    room = _room(table)
+    joined = np.zeros(codes.shape[0], np.bool_)
     for bit in range(codes.shape[0] - low):
         if (upper >> bit) & 1:
-            cardinality = np.int64(cardinalities[low + bit])
-            scratch[:] = cells[low]
-            num_cells[low] = _refine(scratch, codes[low + bit], cardinality, cells[low], lookup)
+            joined[low + bit] = True
             pseudo_counts[low] /= cardinalities[low + bit]
-    out[0] = _dirichlet(cells[low], num_cells[low], counts, pseudo_counts[low], log_weights, totals, small)
+    num_cells[low] = occupied_cells(codes, cardinalities, joined, cells[low], room.scratch, room.lookup)
+    out[0] = _dirichlet(cells[low], num_cells[low], table, pseudo_counts[low], room)
     level_of = np.full(low + 1, low)  # where the cells that bit t has to refine are stored
     for subset in range(1, 1 << low):
         t = 0
         while not (subset >> t) & 1:
             t += 1
         source = level_of[t + 1]
-        num_cells[t] = _refine(cells[source], codes[t], np.int64(cardinalities[t]), cells[t], lookup)
-        pseudo_counts[t] = pseudo_counts[source] / cardinalities[t]
-        out[subset] = _dirichlet(cells[t], num_cells[t], counts, pseudo_counts[t], log_weights, totals, small)
+        num_cells[t] = _refine(cells[source], codes[t], np.int64(cardinalities[t]), cells[t], room.lookup)
+        for size in range(num_sizes):
+            pseudo_counts[t, size] = pseudo_counts[source, size] / cardinalities[t]
+        out[subset] = _dirichlet(cells[t], num_cells[t], table, pseudo_counts[t], room)
         level_of[: t + 1] = t
