@@ -226,7 +226,8 @@ def log_marginals_of_all(
     for bit in range(codes.shape[0] - low):
         if (upper >> bit) & 1:
             joined[low + bit] = True
-            pseudo_counts[low] /= cardinalities[low + bit]
+            for size in range(num_sizes):
+                pseudo_counts[low, size] /= cardinalities[low + bit]
     num_cells[low] = occupied_cells(codes, cardinalities, joined, cells[low], room.scratch, room.lookup)
     out[0] = _dirichlet(cells[low], num_cells[low], table, pseudo_counts[low], room)
     level_of = np.full(low + 1, low)  # where the cells that bit t has to refine are stored
