@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gflowdag.errors import DataError
 from gflowdag.posterior.effect import DiscreteEffect
-from gflowdag.posterior.effect_cases import graph_cases, levels_of, past_of, path_statement, scaled
+from gflowdag.posterior.effect_cases import any_effect, graph_cases, levels_of, past_of, weights_of_draws
 from gflowdag.posterior.elimination import Factor, outcome_given_setting, simulated_outcome
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.sample_parameters import SampleParameters
@@ -26,7 +26,7 @@ def discrete_effect(
 ) -> DiscreteEffect:
     """The posterior of the distribution of the outcome for each level of the cause."""
     i, j = posterior.names.index(cause), posterior.names.index(outcome)
-    any_effect = posterior.probability(path_statement(posterior, cause, outcome))
+    known = any_effect(posterior, cause, outcome)
     example = parameters.example
     assert isinstance(example, DiscreteParameters)
     levels = example.cardinalities
@@ -36,10 +36,9 @@ def discrete_effect(
             f"{_MOST_LEVELS:,}: merge levels first"
         )
     drawn: list[NDArray[np.float64]] = []
-    weights: list[NDArray[np.float64]] = []
-    present: list[NDArray[np.bool_]] = []
     is_exact = True
-    for case in graph_cases(posterior, parameters.of_sample, i, j, num_draws, whole_past=True):
+    cases = list(graph_cases(posterior, parameters.of_sample, i, j, num_draws, whole_past=True))
+    for case in cases:
         own = parameters.of(case.table)
         assert isinstance(own, DiscreteParameters)
         factors = [
@@ -51,23 +50,13 @@ def discrete_effect(
             is_exact = False
             found = simulated_outcome(factors, i, j, levels, rng)
         drawn.append(found)
-        weights.append(np.full(case.num_draws, case.weight / case.num_draws))
-        present.append(np.full(case.num_draws, case.present))
-    weight, with_effect = np.concatenate(weights), np.concatenate(present)
-    p = any_effect.probability
-    for part, mass in ((with_effect, p), (~with_effect, 1 - p)):
-        weight[part] = scaled(weight[part], mass)
+    weights, present = weights_of_draws(cases, known.probability)
     return DiscreteEffect(
-        cause,
-        outcome,
-        any_effect.probability,
-        any_effect.error,
-        any_effect.verdict,
-        any_effect.assumed,
+        **vars(known),
         cause_levels=levels_of(posterior, cause, int(levels[i])),
         outcome_levels=levels_of(posterior, outcome, int(levels[j])),
         distributions=np.concatenate(drawn),
-        weights=weight / weight.sum(),
-        present=with_effect,
+        weights=weights,
+        present=present,
         is_exact=is_exact,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,9 @@ from gflowdag.data.columns import Column
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.order import topological_order
 from gflowdag.graph.separation import reaches
+from gflowdag.posterior.effect import Effect
 from gflowdag.posterior.posterior import Posterior
+from gflowdag.posterior.statement_language import written
 
 
 class Case(NamedTuple):
@@ -62,16 +64,27 @@ def graph_cases(
         yield Case(graphs[sample], bool(present[sample]), weight, draws, members, int(of_sample[sample]))
 
 
+def any_effect(posterior: Posterior, cause: str, outcome: str) -> Effect:
+    """Whether there is an effect at all: whether a directed path leads from one to the other."""
+    found = posterior.probability(f"{written(cause)} ~> {written(outcome)}")
+    return Effect(cause, outcome, found.probability, found.error, found.verdict, found.assumed)
+
+
+def weights_of_draws(
+    cases: Sequence[Case], probability: float
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The weight of each draw, and whether there is an effect in its graph, which has this probability."""
+    weights = np.concatenate([np.full(case.num_draws, case.weight / case.num_draws) for case in cases])
+    present = np.concatenate([np.full(case.num_draws, case.present) for case in cases])
+    for part, mass in ((present, probability), (~present, 1 - probability)):
+        weights[part] = scaled(weights[part], mass)
+    return weights / weights.sum(), present
+
+
 def scaled(weights: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
     """Weights with the sum `mass`, where they have any."""
     total = weights.sum()
     return weights * (mass / total) if total > 0 else weights
-
-
-def path_statement(posterior: Posterior, cause: str, outcome: str) -> str:
-    from gflowdag.posterior.statement_language import written
-
-    return f"{written(cause)} ~> {written(outcome)}"
 
 
 def column_of(posterior: Posterior, name: str) -> Column:

@@ -9,7 +9,7 @@ from gflowdag.graph.bits import graph_keys
 from gflowdag.graph.closure import transitive_closure
 from gflowdag.graph.order import topological_order
 from gflowdag.posterior.effect import EffectDraws, LinearEffect
-from gflowdag.posterior.effect_cases import column_of, graph_cases, path_statement, scaled
+from gflowdag.posterior.effect_cases import any_effect, column_of, graph_cases, scaled
 from gflowdag.posterior.effect_scale import EffectScale, read_all
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.posterior.sample_parameters import SampleParameters
@@ -26,7 +26,7 @@ def linear_effect(
 ) -> LinearEffect:
     """The posterior of the sum over directed paths of the products of coefficients."""
     i, j = posterior.names.index(cause), posterior.names.index(outcome)
-    any_effect = posterior.probability(path_statement(posterior, cause, outcome))
+    known = any_effect(posterior, cause, outcome)
     scale = EffectScale(column_of(posterior, cause), column_of(posterior, outcome))
     values, weights = [np.zeros(0)], [np.zeros(0)]
     mean_of_sample, noise = np.full(posterior.num_samples, scale.none), 0.0
@@ -38,14 +38,9 @@ def linear_effect(
             weights.append(np.full(case.num_draws, case.weight / case.num_draws))
             mean_of_sample[case.members] = drawn.mean()
             noise += case.weight**2 * drawn.var() / case.num_draws
-    weight = scaled(np.concatenate(weights), any_effect.probability)
+    weight = scaled(np.concatenate(weights), known.probability)
     return LinearEffect(
-        cause,
-        outcome,
-        any_effect.probability,
-        any_effect.error,
-        any_effect.verdict,
-        any_effect.assumed,
+        **vars(known),
         draws=EffectDraws(np.concatenate(values), weight, scale.none),
         meaning=scale.meaning,
         mean_error=float(np.hypot(posterior.standard_errors(mean_of_sample), np.sqrt(noise))),

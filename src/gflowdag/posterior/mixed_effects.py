@@ -17,12 +17,12 @@ from scipy.special import ndtri, softmax
 
 from gflowdag.posterior.effect import DiscreteEffect
 from gflowdag.posterior.effect_cases import (
+    any_effect,
     column_of,
     graph_cases,
     levels_of,
     past_of,
-    path_statement,
-    scaled,
+    weights_of_draws,
 )
 from gflowdag.posterior.mean_effect import MeanEffect
 from gflowdag.posterior.posterior import Posterior
@@ -54,7 +54,7 @@ def mixed_effect(
 ) -> MeanEffect | DiscreteEffect:
     """The mean of the outcome, or the distribution of its levels, for each setting of the cause."""
     i, j = posterior.names.index(cause), posterior.names.index(outcome)
-    any_effect = posterior.probability(path_statement(posterior, cause, outcome))
+    known = any_effect(posterior, cause, outcome)
     example = _mixed(parameters, int(parameters.of_sample[0]))
     num_levels = example.num_levels
     settings = _settings(posterior, example, i)
@@ -71,8 +71,6 @@ def mixed_effect(
         chosen[list(parents)] = True
         drawn[table, node, parents] = _mixed(parameters, table).draw(node, chosen, size, rng)
     found: list[NDArray[np.float64]] = []
-    weights: list[NDArray[np.float64]] = []
-    present: list[NDArray[np.bool_]] = []
     used = dict.fromkeys(wanted, 0)
     for case in cases:
         network: dict[int, tuple[NDArray[np.int64], Predictors]] = {}
@@ -85,22 +83,32 @@ def mixed_effect(
         coded = settings.coded if case.present else settings.coded[:1]
         values = _outcomes(network, num_levels, i, j, coded, case.num_draws, rng)
         found.append(np.broadcast_to(values, (len(settings.coded), *values.shape[1:])).swapaxes(0, 1))
-        weights.append(np.full(case.num_draws, case.weight / case.num_draws))
-        present.append(np.full(case.num_draws, case.present))
-    weight, with_effect = np.concatenate(weights), np.concatenate(present)
-    p = any_effect.probability
-    for part, mass in ((with_effect, p), (~with_effect, 1 - p)):
-        weight[part] = scaled(weight[part], mass)
-    known = (cause, outcome, p, any_effect.error, any_effect.verdict, any_effect.assumed)
-    values, weight = np.concatenate(found), weight / weight.sum()
+    weights, present = weights_of_draws(cases, known.probability)
+    values = np.concatenate(found)
     if levels:
         shown = levels_of(posterior, outcome, levels)
-        return DiscreteEffect(*known, settings.shown, shown, values, weight, with_effect, is_exact=False)
+        return DiscreteEffect(
+            **vars(known),
+            cause_levels=settings.shown,
+            outcome_levels=shown,
+            distributions=values,
+            weights=weights,
+            present=present,
+            is_exact=False,
+        )
     column = column_of(posterior, outcome)
     what = "The value at the mean rank" if column.scores else "The median" if column.log else "The mean"
     how = "level" if num_levels[i] else "quartile"
     meaning = f"{what} of {outcome} where {cause} is set to each {how}."
-    return MeanEffect(*known, settings.shown, column.decode(values[:, :, 0]), weight, with_effect, meaning)
+    means = column.decode(values[:, :, 0])
+    return MeanEffect(
+        **vars(known),
+        settings=settings.shown,
+        means=means,
+        weights=weights,
+        present=present,
+        meaning=meaning,
+    )
 
 
 def _mixed(parameters: SampleParameters, table: int) -> MixedParameters:
