@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +24,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Most tests compile programs that run for a moment: two fifths of their time are saved.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 os.environ.setdefault("MPLBACKEND", "Agg")
+_KEPT = 1 << 30  # bytes of a process up to which nothing is given back
 _SHARED = ROOT.parent / "shared" / "data"
 if "GFLOWDAG_DATA" not in os.environ and _SHARED.is_dir():
     os.environ["GFLOWDAG_DATA"] = str(_SHARED)
@@ -42,6 +47,26 @@ def data_folder() -> Path:
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_programs_given_back() -> Iterator[None]:
+    """A file of tests leaves up to a gigabyte of XLA programs behind, which no other file runs."""
+    yield
+    if "jax" not in sys.modules or _resident() < _KEPT:
+        return
+    sys.modules["jax"].clear_caches()
+    gc.collect()
+    with suppress(OSError, AttributeError):  # glibc alone keeps what was freed, and has this
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def _resident() -> int:
+    """Bytes of this process in memory; where nobody tells, as many as must be given back."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return _KEPT
 
 
 @pytest.fixture
