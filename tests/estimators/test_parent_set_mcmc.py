@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gflowdag as gd
@@ -169,6 +170,18 @@ def test_a_verdict_against_near_copies_names_all_of_them_and_the_remedy(num_copi
     assert sorted(named) == sorted(names)
     assert f"drop={named[1:]}" in stopped.explanation
     assert "Give the chains more time" not in stopped.explanation
+
+
+def test_chains_that_stay_apart_are_not_told_to_go_on() -> None:
+    """A thousand rows of nearly noiseless columns: every chain keeps the graph that it came to."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1000, 2)) @ rng.normal(size=(2, 24)) + 0.05 * rng.normal(size=(1000, 24))
+    frame = pd.DataFrame(x, columns=[f"X{i}" for i in range(24)])
+    apart = gd.ParentSetMCMC(iterations=128, **NEVER).fit(frame).posterior_.diagnosis
+    assert apart.verdict == "not converged"
+    assert apart.r_hat == np.inf
+    assert "the exact posterior answers" in apart.explanation
+    assert "Give the chains more time" not in apart.explanation
 
 
 def test_where_the_time_is_over_chains_make_as_few_sweeps_as_can_be_judged(monkeypatch) -> None:

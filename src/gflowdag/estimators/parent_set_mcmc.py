@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 _COPIES = 0.95  # correlation from which on two columns are said to be nearly copies
+_LONG = 128  # sweeps after which chains that never cross over are said to stay apart
 LONGEST = 1800.0  # seconds that a fit takes at most where nobody has set a budget
 _MEASURED_BYTES = mebibytes({5: 58, 20: 76, 30: 150, 50: 246})
 _BYTES_OF_A_PAIR = 4 * 8 * 128 + 2 * 1000  # what 8 chains have seen of an edge, and 1,000 samples, twice
@@ -162,7 +164,7 @@ class ParentSetMCMC(StructureLearner):
         done = min(fewest / MINIMAL_EFFECTIVE_SAMPLES, 1 / excess**2)
         return Diagnostics(
             "trusted" if verdict.trusted else "not converged",
-            _explanation(verdict, self.num_chains) + self._remedy(verdict, score),
+            _explanation(verdict, self.num_chains) + self._remedy(verdict, result.state.num_sweeps, score),
             r_hat=verdict.r_hat,
             ess=min(fewest / result.log_scores.size, 1.0),
             effective_samples=fewest,
@@ -176,29 +178,36 @@ class ParentSetMCMC(StructureLearner):
             extra={"num_chains": self.num_chains, "largest_error": verdict.error},
         )
 
-    def _remedy(self, verdict: Verdict, score: Score) -> str:
-        """What to do about chains that are not trusted; another thing if columns nearly copy each other."""
+    def _remedy(self, verdict: Verdict, num_sweeps: int, score: Score) -> str:
+        """What to do about chains that are not trusted: more time, or fewer columns."""
         if verdict.trusted:
             return ""
         go_on = typed(
             python="with the same folder, resume=True and a larger budget they go on where they stopped",
             command_line="--resume with a larger --budget goes on where they stopped",
         )
-        more_time = f"Give the chains more time: {go_on}."
+        more_time = f" Give the chains more time: {go_on}."
         if verdict.slowest is None:
-            return f" {more_time}"
+            return more_time
         source, target = (score.names[node] for node in verdict.slowest)
         where = f" The edge on which they agree least is {source} → {target}."
-        copies = _near_copies(self._data, verdict.slowest)
-        if copies is None:
-            return f"{where} {more_time}"
-        names, correlation = copies
-        return (
-            f"{where} The columns {shown(names)} are nearly copies, with a correlation of "
-            f"{correlation:.3f}{'' if len(names) == 2 else ' at most'}: they can take each other's place in "
-            "every graph, and chains change them over only rarely. More time alone may not help. If the "
-            f"question allows it, keep only one of them: {option('drop', names[1:])}."
-        )
+        are_apart = not math.isfinite(verdict.r_hat) and num_sweeps >= _LONG
+        copies = _near_copies(self._data, range(score.num_variables) if are_apart else verdict.slowest)
+        remedies = ""
+        if copies is not None:
+            names, correlation = copies
+            remedies = (
+                f" The columns {shown(names)} are nearly copies, with a correlation of "
+                f"{correlation:.3f}{'' if len(names) == 2 else ' at most'}: they can take each other's place "
+                "in every graph, and chains change them over only rarely. More time alone may not help. If "
+                f"the question allows it, keep only one of them: {option('drop', names[1:])}."
+            )
+        if are_apart:
+            remedies += (
+                f" Each chain kept to graphs of its own for {num_sweeps:,} sweeps, which more time rarely "
+                "changes. With fewer columns, about 23, the exact posterior answers, which needs no chains."
+            )
+        return where + (remedies or more_time)
 
 
 def check_number_of_columns(num_variables: int) -> None:
@@ -216,7 +225,7 @@ def check_number_of_columns(num_variables: int) -> None:
     )
 
 
-def _near_copies(data: Dataset, nodes: tuple[int, int]) -> tuple[list[str], float] | None:
+def _near_copies(data: Dataset, nodes: Iterable[int]) -> tuple[list[str], float] | None:
     """One of `nodes` with the columns that nearly copy it, or one of these; their largest correlation."""
     continuous = [node for node, kind in enumerate(data.kinds) if kind == "continuous"]
     here = [continuous.index(node) for node in nodes if node in continuous]
