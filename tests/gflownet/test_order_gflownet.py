@@ -15,19 +15,15 @@ from scipy.special import logsumexp
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.estimators.held_out import unseen_share
 from gflowdag.estimators.order_gflownet import OrderGFlowNet
-from gflowdag.gflownet.learners.order_cloning import OrderCloning, OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner
 from gflowdag.gflownet.objectives import flow_levels, subtrajectory_balance
 from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
 from gflowdag.gflownet.retrace import weigh
-from gflowdag.gflownet.rollout import follow, rollout, steps_of
 from gflowdag.gflownet.sampling import Defence, sample
 from gflowdag.gflownet.spaces.orders import OrderSpace
 from gflowdag.gflownet.trainer import train
 from gflowdag.graph import all_dags
-from gflowdag.orders.candidates import candidate_table
 from gflowdag.orders.last_node import last_node_potential, tighter_labels
-from gflowdag.orders.potentials import symmetric_potential
 from gflowdag.orders.windows import node_log_weights
 from gflowdag.posterior.importance import ImportanceSummary, importance_summary
 from gflowdag.runtime.precision import double_precision
@@ -165,37 +161,6 @@ def test_training_brings_the_raw_samples_to_the_posterior():
     )  # four standard errors of 20,000 draws
 
 
-@pytest.mark.parametrize(("learner", "error"), [(OrderCloning, 0.03), (OrderMatching, 0.01)])
-@double_precision
-def test_a_policy_that_learns_from_given_orders_comes_to_their_distribution(learner, error):
-    """Weights tell more than the frequencies of 5000 orders, whose standard error is 0.006."""
-    given = problem(seed=6)
-    space = space_of(given)
-    target = order_posterior(given)
-    orders = np.random.default_rng(0).choice(ORDERS, size=5000, p=target)
-    cloned = learner(space, jnp.asarray(orders), batch=256, width=32, depth=2)
-    trained = train(cloned, jax.random.key(0), iterations=300).params
-    paths = rollout(space, trained, follow(jnp.asarray(ORDERS)), len(ORDERS))
-    learnt = np.exp(np.asarray(steps_of(trained, paths).log_forward).sum(axis=0))
-    assert learnt.sum() == pytest.approx(1, abs=1e-4)  # float32 network
-    np.testing.assert_allclose(learnt, target, atol=error)
-
-
-@double_precision
-def test_dead_ends_of_a_cloned_policy_are_unlearnt():
-    given = problem(forbidden=0.5, seed=8)
-    potential = symmetric_potential(given.table, np.asarray(given.weights.position))
-    space = OrderSpace(given.weights, jnp.asarray(given.labels), jax.tree.map(jnp.asarray, potential))
-
-    def dead_ends(policy: OrderPolicy) -> float:
-        return float(np.isneginf(sample(space, policy, jax.random.key(1), 1000).log_reward).mean())
-
-    orders = np.random.default_rng(0).choice(ORDERS, size=500, p=order_posterior(given))
-    cloned = OrderMatching(space, jnp.asarray(orders), batch=128, width=32, depth=2)
-    assert dead_ends(cloned.init(jax.random.key(0))[0]) > 0.3
-    assert dead_ends(train(cloned, jax.random.key(0), iterations=300).params) < 0.02
-
-
 CASES = {
     "plain": {},
     "interventions": {"interventions": True},
@@ -228,27 +193,67 @@ def test_edge_marginals_and_evidence_match_the_sum_over_all_dags(name):
     assert posterior.diagnostics()["ess"] > 0.9
 
 
-def test_with_few_candidates_it_learns_from_chains_and_answers_for_all_graphs():
-    values = np.random.default_rng(1).normal(size=(30, 5)) @ (np.eye(5) + np.triu(np.full((5, 5), 0.6), 1))
-    estimator = OrderGFlowNet(prior="uniform", num_candidates=3, chain_steps=150, num_chains=4, **QUICK)
-    posterior = estimator.fit(values).posterior_
-    table = candidate_table(estimator.score_, 3)
-    graphs = all_dags(5)
-    candidate = np.zeros((5, 5), bool)
-    np.put_along_axis(candidate, table.candidates.astype(np.int64), True, axis=1)
-    others = graphs & ~candidate.T
-    known = ~(others.any(axis=1) & (graphs.sum(axis=1) > 1)).any(axis=1)
+@pytest.fixture
+def without_tables(monkeypatch):
+    """Five variables are too many for a dense table."""
+    monkeypatch.setattr("gflowdag.score.base.MAX_TABLE_VARIABLES", 4)
+
+
+def five_columns(num_rows: int = 30) -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(num_rows, 5)) @ (
+        np.eye(5) + np.triu(np.full((5, 5), 0.6), 1)
+    )
+
+
+LEARNING = QUICK | {"iterations": 300, "batch_size": 64, "chain_steps": 400, "num_chains": 4}
+
+
+@pytest.mark.usefixtures("without_tables")
+@pytest.mark.parametrize(
+    "knowledge",
+    [None, Knowledge(required=[("X3", "X1")], forbidden=[("X2", "X4")]), Knowledge(max_parents=2)],
+)
+def test_without_a_table_it_learns_from_chains_and_answers_for_all_graphs(knowledge):
+    data = Dataset.from_array(five_columns(), knowledge=knowledge)
+    estimator = OrderGFlowNet(prior="uniform", **LEARNING).fit(data)
+    posterior, graphs = estimator.posterior_, all_dags(5)
     scores = estimator.score_.log_score(graphs)
-    whole, restricted = logsumexp(scores), logsumexp(scores[known])
-    assert restricted - whole < np.log(0.75)  # the policy does not know a quarter of the posterior
-    assert abs(posterior.log_evidence - whole) < max(5 * posterior.log_evidence_error, 0.01)
+    whole = logsumexp(scores)
+    assert posterior.diagnosis.ess > 0.5
     assert posterior.log_evidence_error < 0.1
+    assert abs(posterior.log_evidence - whole) < max(5 * posterior.log_evidence_error, 0.01)
     expected = np.tensordot(np.exp(scores - whole), graphs, 1)
-    np.testing.assert_allclose(posterior.marginals, expected, atol=0.02)
-    np.testing.assert_allclose(posterior.edge_probabilities().to_numpy(), expected, atol=0.02)
-    assert posterior.diagnosis.lost_mass is None
+    np.testing.assert_allclose(posterior.marginals, expected, atol=0.03)
+    np.testing.assert_allclose(posterior.edge_probabilities().to_numpy(), expected, atol=0.05)
     assert posterior.diagnosis.unseen_share is not None
-    assert not known[[np.flatnonzero((graphs == g).all(axis=(1, 2)))[0] for g in posterior.samples]].all()
+    assert "share_outside" not in posterior.diagnosis.extra  # all parent sets are summed
+    assert np.isfinite(estimator.score_.log_score(posterior.samples)).all()
+
+
+@pytest.mark.usefixtures("without_tables")
+def test_parent_sets_that_are_not_summed_are_told_from_the_graphs_of_the_chains(monkeypatch):
+    monkeypatch.setattr("gflowdag.orders.families.MOST_SETS", 6)  # sixty at most, of one parent beside a core
+    monkeypatch.setattr("gflowdag.orders.families._LARGER", 1)
+    estimator = OrderGFlowNet(prior="uniform", **LEARNING).fit(five_columns())
+    posterior, graphs = estimator.posterior_, all_dags(5)
+    outside = posterior.diagnosis["share_outside"]
+    assert outside > 0.05
+    assert posterior.diagnosis.verdict != "trusted"
+    assert f"{outside:.1%} have a parent set that is not summed" in posterior.diagnosis.explanation
+    scores = estimator.score_.log_score(graphs)
+    lost = logsumexp(scores) - posterior.log_evidence
+    assert 1 - np.exp(-lost) == pytest.approx(outside, abs=0.06)
+
+
+@pytest.mark.usefixtures("without_tables")
+def test_fewer_orders_than_graphs_give_several_graphs_each(monkeypatch):
+    monkeypatch.setattr("gflowdag.estimators.weighed_orders._MOST_WEIGHED", 64)
+    options = LEARNING | {"iterations": 20}
+    posterior = OrderGFlowNet(prior="uniform", num_samples=500, **options).fit(five_columns()).posterior_
+    assert posterior.diagnosis["weighted_orders"] == 64
+    assert posterior.num_samples == 500
+    drawn, summed = posterior.edge_probabilities().to_numpy(), posterior.marginals
+    np.testing.assert_allclose(drawn, summed, atol=0.1)
 
 
 def test_a_hundred_thousand_rows_do_no_harm():

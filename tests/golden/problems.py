@@ -128,7 +128,6 @@ DAG_GFLOWNET = {
 ORDER_GFLOWNET = {
     "iterations": 20,
     "budget": None,
-    "num_candidates": None,
     "batch_size": 64,
     "width": 64,
     "depth": 2,

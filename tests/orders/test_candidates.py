@@ -8,11 +8,9 @@ from score_problems import continuous, discrete
 
 from gflowdag.data import Dataset, Knowledge
 from gflowdag.errors import ScoreError
-from gflowdag.graph import all_dags
 from gflowdag.orders.candidates import candidate_table, dense_candidates
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.score import make_score
-from gflowdag_lab.measurements.order_rows import outsider_odds
 
 
 def parent_sets(candidates, d):
@@ -43,7 +41,6 @@ def test_with_every_node_a_candidate_the_table_is_the_dense_one():
     table, dense = candidate_table(score, 4), dense_candidates(score.dense_table())
     np.testing.assert_array_equal(table.candidates, dense.candidates)
     np.testing.assert_allclose(table.scores, dense.scores, atol=1e-9)
-    assert (table.lost_mass == 0).all()
 
 
 def test_parents_that_matter_only_together_are_found():
@@ -54,7 +51,6 @@ def test_parents_that_matter_only_together_are_found():
     values[:, 2] = values[:, 0] - values[:, 1] + 0.02 * rng.normal(size=500)
     table = candidate_table(make_score(Dataset.from_array(values)), 3)
     assert {0, 1} <= set(table.candidates[2])
-    assert table.lost_mass[2] < 0.5
 
 
 def test_required_parents_are_candidates_and_forbidden_ones_only_if_nothing_else_is_left():
@@ -66,54 +62,6 @@ def test_required_parents_are_candidates_and_forbidden_ones_only_if_nothing_else
     with pytest.raises(ScoreError, match="required"):
         candidate_table(score, 1)
     assert candidate_table(score, 5).scores.shape == (6, 32)
-
-
-def test_lost_mass_is_the_share_of_sets_with_an_outsider():
-    score = make_score(continuous(d=5))
-    table = candidate_table(score, 3)
-    for node in range(5):
-        (outsider,) = np.setdiff1d(np.arange(5), [*table.candidates[node], node])
-        sets = parent_sets(np.delete(np.arange(5), node), 5)
-        weights = np.exp(score.local(node, sets))
-        lost = sets[:, outsider] & (sets.sum(axis=1) > 1)
-        alone = sets[:, outsider] & (sets.sum(axis=1) == 1)
-        # The estimate leaves the kept set of the outsider alone out of both sides.
-        expected = weights[lost].sum() / weights[~alone].sum()
-        assert table.lost_mass[node] == pytest.approx(expected, rel=1e-9)
-
-
-def test_outsider_odds_count_the_dags_with_one_outsider_more():
-    score = make_score(discrete(d=4))
-    table = candidate_table(score, 2)
-    graphs = all_dags(4)
-    outsider_edges = np.zeros((4, 4), bool)
-    for node in range(4):
-        (outsider,) = np.setdiff1d(np.arange(4), [*table.candidates[node], node])
-        outsider_edges[outsider, node] = True
-    weights = np.exp(score.log_score(graphs) - score.log_score(graphs).max())
-    beside = (graphs & outsider_edges & (graphs.sum(axis=1, keepdims=True) > 1)).sum(axis=(1, 2))
-    kept, one_more = beside == 0, beside == 1
-    # With no outsider alone either, a DAG with one outsider edge has exactly one DAG that it was made from.
-    plain = kept & ~(graphs & outsider_edges).any(axis=(1, 2))
-    single = (graphs & outsider_edges).sum(axis=(1, 2)) == 1
-    odds = outsider_odds(score, table.candidates, graphs[plain])
-    assert weights[plain] @ odds == pytest.approx(weights[one_more & single].sum(), rel=1e-9)
-
-
-@pytest.mark.filterwarnings("error")
-def test_outsiders_that_would_close_a_cycle_count_nothing_however_much_they_gain():
-    rng = np.random.default_rng(0)
-    cause, twin, other, far = rng.normal(size=(4, 3000))
-    twin = cause + 1e-3 * twin  # as parent of its cause it gains more than exp can hold
-    values = np.column_stack([cause, twin, other + 0.1 * cause, far])
-    score = make_score(Dataset.from_array(values, standardize=False))
-    table = dense_candidates(score.dense_table())
-    table = table._replace(candidates=np.array([[2, 3], [0, 2], [0, 3], [0, 2]], np.int32))
-    graph = np.zeros((1, 4, 4), bool)
-    graph[0, [0, 2], [1, 0]] = True  # X3 → X1 → X2
-    gain = score.local(0, np.eye(4, dtype=bool)[[1]]) - score.local(0, np.zeros((1, 4), bool))
-    assert gain > 1000
-    assert np.isfinite(outsider_odds(score, table.candidates, graph)).all()
 
 
 class Left(Deadline):

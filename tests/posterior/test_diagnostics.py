@@ -69,7 +69,6 @@ def _full() -> Diagnostics:
         "pareto_k": -np.inf,
         "r_hat": np.inf,
         "acceptance": {"add": 0.1, "remove": 0.2},
-        "lost_mass": np.array([0.0, 0.5]),
         "assumed_directions": np.array([[False, True], [False, False]]),
         "score_traces": np.array([[1.0, -np.inf, np.nan]]),
         "imputation": Imputation(3, 400, 4, 1.01, 0.25),

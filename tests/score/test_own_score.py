@@ -13,7 +13,7 @@ from score_problems import continuous, discrete
 import gflowdag as gd
 from gflowdag.cli.commands import rewrite_report
 from gflowdag.errors import ScoreError
-from gflowdag.estimators import order_gflownet
+from gflowdag.estimators import order_gflownet, weighed_orders
 from gflowdag.posterior import runs
 from gflowdag.runtime.files import write_json
 from gflowdag.runtime.host_calls import host_errors
@@ -75,8 +75,8 @@ QUICK = {
     ),
     "order-gflownet": (
         gd.OrderGFlowNet,
-        {"num_candidates": 3, "iterations": 2, "batch_size": 4, "num_samples": 4,
-         "chain_steps": 60, "num_chains": 2, "width": 16, "depth": 1},
+        {"iterations": 2, "batch_size": 4, "num_samples": 4,
+         "chain_steps": 64, "num_chains": 2, "width": 16, "depth": 1},
     ),
     "dibs": (gd.DiBS, {"num_particles": 2, "num_steps": 3, "num_graphs": 4, "knowledge": TIERS}),
     "bootstrap-ges": (gd.BootstrapGES, {"num_bootstraps": 2, "n_jobs": 1}),
@@ -93,8 +93,9 @@ def table():
 def test_a_score_and_a_prior_of_ones_own_work_in_every_method_at_30_variables(method, table, monkeypatch):
     if method == "gadget":
         pytest.importorskip("sumu")
-    for name, value in {"_NUM_WEIGHTED": 256, "_SAMPLING_BATCH": 64, "_CHAIN_RECORDS": 8}.items():
-        monkeypatch.setattr(order_gflownet, name, value)  # a few orders are enough to see that it works
+    # A few orders are enough to see that it works.
+    monkeypatch.setattr(order_gflownet, "_NUM_GRAPHS", 256)
+    monkeypatch.setattr(weighed_orders, "_MOST_WEIGHED", 64)
     estimator, options = QUICK[method]
     posterior = estimator(score=BIC(), prior=FewParents(), random_state=0, **options).fit(table).posterior_
     without = make_score(table, score=BIC(), prior="uniform", knowledge=options.get("knowledge"))

@@ -287,11 +287,15 @@ class TrainedLearner(StructureLearner):
     folder: str | Path | None = None
     resume: bool = False
 
-    def _seconds_to_train(self) -> float | None:
-        """What the budget leaves for training, with time to draw the samples set aside; None without one."""
+    def _seconds_to_train(self, reserved: float = 0.0) -> float | None:
+        """What the budget leaves for training, with time to draw the samples set aside; None without one.
+
+        Args:
+            reserved: seconds that something else will take after training.
+        """
         if self.budget is None:
             return None
-        left = (1 - _SHARE_OF_SAMPLING) * self._deadline.seconds_left
+        left = (1 - _SHARE_OF_SAMPLING) * (self._deadline.seconds_left - reserved)
         return float(agreed(max(left, _LEAST_TRAINING)))
 
 

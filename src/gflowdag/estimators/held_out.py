@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gflowdag.estimators.order_mcmc import OrderMCMC
+from gflowdag.estimators.unseen import TOLERATED_UNSEEN
+from gflowdag.estimators.unseen import unseen_share as unseen_share
 from gflowdag.gflownet.retrace import weigh
 from gflowdag.gflownet.spaces import Policy, StateSpace
 from gflowdag.posterior.diagnostics import Diagnostics
@@ -24,9 +26,7 @@ from gflowdag.runtime.progress import Progress, silent
 from gflowdag.score import Score
 from gflowdag.score.local_score import LocalScore
 
-_BEYOND = 1.0  # nats above the policy's largest weight from which on a graph counts as unseen
 _FEWER_CANDIDATES = 10  # of each node, where their subsets are scored one after another
-_TOLERATED = 0.05  # share of unseen graphs; with a Pareto k of 0.7 a few per cent lie beyond 10,000 samples
 
 
 def order_chains(
@@ -77,20 +77,10 @@ def held_out_log_weights(
     return start + np.asarray(weigh(space, policy, jax.random.key(seed), chains.samples).log_weights)
 
 
-def unseen_share(own: NDArray[np.float64], held_out: NDArray[np.float64]) -> float:
-    """Share of held-out graphs that the policy draws far more rarely than anything in its own samples.
-
-    Args:
-        own: log importance weights of the policy's samples, [n].
-        held_out: those of held-out graphs, [m].
-    """
-    return float((held_out > own.max() + _BEYOND).mean())
-
-
 def downgrade_if_unseen(diagnostics: Diagnostics, unseen: float | None) -> Diagnostics:
     """Lower the verdict if held-out graphs are unknown to the policy; None: there were no such graphs."""
     diagnostics = replace(diagnostics, unseen_share=unseen)
-    if unseen is None or unseen <= _TOLERATED:
+    if unseen is None or unseen <= TOLERATED_UNSEEN:
         return diagnostics
     return replace(
         diagnostics,

@@ -11,34 +11,43 @@ import numpy as np
 from scipy.special import logsumexp
 
 from gflowdag.estimators.base import SHARE_OF_CHAINS, TrainedLearner
-from gflowdag.estimators.held_out import downgrade_if_unseen, unseen_share
+from gflowdag.estimators.chain_lessons import lessons_of
+from gflowdag.estimators.held_out import downgrade_if_unseen
 from gflowdag.estimators.method import Method, mebibytes, power_law
-from gflowdag.estimators.order_mcmc import TEMPERATURES
 from gflowdag.estimators.parameters import keyword_parameters, positive, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
-from gflowdag.estimators.weighed_orders import WeighedOrders, weigh_orders_of_policy
-from gflowdag.gflownet.learners.order_cloning import OrderMatching
+from gflowdag.estimators.unseen import unseen_share
+from gflowdag.estimators.weighed_orders import (
+    WeighedOrders,
+    timed_sums,
+    weighed_by_policy,
+    weighed_by_sums,
+)
+from gflowdag.gflownet.learners.label_cloning import LabelCloning
 from gflowdag.gflownet.learners.orders import OrderLearner, is_untrained
-from gflowdag.gflownet.policies.orders import OrderPolicy, shaped_policy
+from gflowdag.gflownet.policies.orders import shaped_policy
 from gflowdag.gflownet.retrace import weigh
-from gflowdag.gflownet.sampling import Defence, Samples, sample
+from gflowdag.gflownet.sampling import Defence, sample
 from gflowdag.gflownet.spaces.orders import OrderSpace
-from gflowdag.gflownet.trainer import Options, train
-from gflowdag.mcmc import order_chains
-from gflowdag.orders.last_node import LastNodePotential, last_node_potential, tighter_labels
+from gflowdag.gflownet.trainer import Options, Trained, train
+from gflowdag.mcmc.recorded_graphs import recorded_graphs
+from gflowdag.mcmc.unrestricted.run import FEWEST_SWEEPS
+from gflowdag.orders.last_node import last_node_potential, tighter_labels
 from gflowdag.orders.potentials import schur_potential, symmetric_potential
 from gflowdag.orders.problem import OrderProblem, order_problem, weighted_mean_edges
 from gflowdag.posterior.importance import importance_diagnostics, importance_summary
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.devices import count_devices, data_parallel
+from gflowdag.runtime.processes import agreed
 from gflowdag.runtime.progress import Progress, begin_phase
 from gflowdag.score import Score
 
-_NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals
+_NUM_WEIGHTED = 32_768  # orders behind the evidence and the edge marginals, where the policy weighs them
+_MOST_HELD_OUT = 256  # orders of chains that test the policy
 _SAMPLING_BATCH = 1024
-_CHAIN_RECORDS = 100  # orders kept from each chain
-_REFRESHED = 20  # further orders that reversals make out of each of them
-_UNTRAINED_EVERY = 8  # one order in eight is drawn from the untrained policy, where that is any good
+_NUM_GRAPHS = 16_384  # that chains record for the network to learn from
+_MOST_EDGES = 1 << 27  # numbers in these graphs
+_UNTRAINED_EVERY = 8  # one order in eight is drawn from the untrained policy
 
 _UNTESTED = (
     "The budget stopped the Markov chains that the network learns from and is tested on in their burn-in: "
@@ -58,17 +67,14 @@ class OrderGFlowNet(TrainedLearner):
         iterations: training steps; 1000 if neither this nor `budget` is given.
         budget: seconds that `fit` may take, which end the training; given with `iterations`, the first of the
             two ends it.
-        num_candidates: possible parents of each node that the policy knows; by default all up to 20
-            variables, else 14. Where it does not know all, its orders are weighed over all parent sets up to
-            a number of parents.
-        batch_size: orders in a training step.
-        width: of the network's layers.
+        batch_size: orders in a training step; by default 256 up to 20 variables, else 128.
+        width: of the network's layers; by default likewise.
         depth: number of layers.
         learning_rate: of Adam.
-        chain_steps: steps of order MCMC, where there are more variables than a dense table takes; the
-            network then learns from its orders.
-        num_chains: tempered chains of order MCMC side by side; a quarter of them is kept back, to test
-            whether the policy knows their orders.
+        chain_steps: beyond 20 variables, sweeps of each chain over all DAGs from which the network learns, at
+            most; the chains end before when they agree.
+        num_chains: chains from scattered starts; a quarter of them is kept back, to test whether the policy
+            knows their orders.
 
     The other parameters are those of `TrainedLearner` and `StructureLearner`.
     """
@@ -86,123 +92,133 @@ class OrderGFlowNet(TrainedLearner):
         num_bytes=mebibytes({5: 466, 11: 556, 20: 2078}),
     )
 
-    num_candidates: int | None = whole(None)
-    batch_size: int = whole(256)
-    width: int = whole(256)
+    batch_size: int | None = whole(None)
+    width: int | None = whole(None)
     depth: int = whole(3)
     learning_rate: float = positive(1e-3)
-    chain_steps: int = whole(500)
-    num_chains: int = whole(8)
+    chain_steps: int = whole(2000)
+    num_chains: int = whole(8, least=2)  # one to learn from, one to be tested on
 
     def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        if score.has_small_table:
+            return self._infer_from_table(score, seed, progress)
+        return self._infer_from_chains(score, seed, progress)
+
+    def _infer_from_table(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        """Learn alone: the potential is good, and every order has its weight at once."""
         phases = _Phases()
-        num_devices = count_devices(self.devices, batch_size=self.batch_size)
         begin_phase(progress, "tables")
-        problem = order_problem(score, num_candidates=self.num_candidates, seed=seed)
+        problem = order_problem(score, seed=seed)
         phases.done("tables")
-        if problem.is_dense:
-            rng = np.random.default_rng(seed)
-            labels = tighter_labels(problem.weights, problem.table.scores, problem.labels, rng)
-            problem = problem._replace(labels=labels)
+        rng = np.random.default_rng(seed)
+        labels = tighter_labels(problem.weights, problem.table.scores, problem.labels, rng)
+        problem = problem._replace(labels=labels)
         space = order_space(score, problem)
         phases.done("labels and potential")
-        chain_key, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
-        training_orders, held_out, is_burnt_in = self._chains(problem, chain_key, progress)
-        learner = self._learner(space, training_orders)
-        phases.done("chains")
-        begin_phase(progress, "training")
-        with data_parallel(num_devices):
-            trained = train(
-                learner,
-                train_key,
-                iterations=1000 if self.iterations is None and self.budget is None else self.iterations,
-                budget=self._seconds_to_train(),
-                options=Options(learning_rate=self.learning_rate),
-                folder=self.folder,
-                resume=self.resume,
-                fingerprint=self._fingerprint(
-                    score,
-                    seed,
-                    self.batch_size,
-                    self.width,
-                    self.depth,
-                    self.learning_rate,
-                    self.num_candidates,
-                    *(() if problem.is_dense else (self.chain_steps, self.num_chains)),
-                ),
-                progress=progress,
-            )
+        _, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
+        sizes = self._sizes(batch=256, width=256)
+        learner = OrderLearner(space, untrained_every=_UNTRAINED_EVERY, **sizes)
+        with data_parallel(count_devices(self.devices, batch_size=sizes["batch"])):
+            begin_phase(progress, "training")
+            trained = self._train(learner, train_key, score, seed, sizes, self._seconds_to_train(), progress)
             phases.done("training")
             begin_phase(progress, "sampling")
-            every = _untrained_every(space)
             drawn = sample(
                 space,
                 trained.params,
                 sample_key,
                 max(_NUM_WEIGHTED, self.num_samples),
                 batch=_SAMPLING_BATCH,
-                defence=Defence(shaped_policy, every) if every else None,
+                defence=Defence(shaped_policy, _UNTRAINED_EVERY),
             )
         phases.done("sampling")
-        given = weigh_orders_of_policy(
-            score, problem, drawn, held_out, _weighed(space, trained.params, held_out), progress
-        )
+        given = weighed_by_policy(problem, drawn)
         phases.done("weights")
         posterior = weighted_posterior(
             score,
             given,
             self.num_samples,
             np.random.default_rng(seed),
-            from_policy=~np.asarray(is_untrained(len(given.log_ratio), every)),
+            from_policy=~np.asarray(is_untrained(len(given.log_ratio), _UNTRAINED_EVERY)),
         )
         phases.done("graphs and marginals")
-        if not is_burnt_in:  # what the policy was tested on is not of the posterior
-            posterior = posterior.with_diagnostics(verdict="not converged", explanation=_UNTESTED)
         return posterior.with_diagnostics(iterations=trained.iterations, phases=phases.seconds)
 
-    def _chains(
-        self, problem: OrderProblem, key: jax.Array, progress: Progress
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Orders of Markov chains, to learn from and held out, int32 [·, d]; none for dense tables.
-
-        And whether they are past their burn-in.
-        """
-        d = problem.table.num_variables
-        if problem.is_dense:
-            return np.zeros((0, d), np.int32), np.zeros((0, d), np.int32), True
+    def _infer_from_chains(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        """Learn from graphs of chains over all DAGs; finished orders are weighed over families of sets."""
+        phases = _Phases()
         begin_phase(progress, "chains")
-        chains = order_chains.sample(
-            problem,
-            key,
+        chains = recorded_graphs(
+            score,
+            seed=seed,
             num_chains=self.num_chains,
-            num_records=_CHAIN_RECORDS,
-            burn_in=_CHAIN_RECORDS // 2,
-            thinning=max(1, round(self.chain_steps / (1.5 * _CHAIN_RECORDS))),
-            ladder=order_chains.geometric_ladder(TEMPERATURES),
+            num_graphs=min(_NUM_GRAPHS, max(_MOST_EDGES // score.num_variables**2, 1)),
+            max_sweeps=max(self.chain_steps, FEWEST_SWEEPS),
             deadline=self._deadline.share(SHARE_OF_CHAINS),
             progress=progress,
         )
-        held_out, training = np.split(chains.orders.astype(np.int32), [self.num_chains // 4])
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        training = order_chains.refreshed(problem, training.reshape(-1, d), rng, rounds=_REFRESHED)
-        return training, held_out.reshape(-1, d), chains.is_burnt_in
+        lessons = lessons_of(score, chains.graphs, num_held_out=_MOST_HELD_OUT, seed=seed)
+        space, nodes = lessons.space, lessons.nodes
+        phases.done("chains")
+        sums = timed_sums(score, lessons, self._deadline, progress)
+        num_drawn = int(agreed(sums.num_affordable(self.num_samples, self._deadline, score.num_variables)))
+        phases.done("all parent sets")
+        _, train_key, sample_key = jax.random.split(jax.random.key(seed), 3)
+        sizes = self._sizes(batch=128, width=128)
+        learner = LabelCloning(space, jnp.asarray(lessons.training), **sizes)
+        with data_parallel(count_devices(self.devices, batch_size=sizes["batch"])):
+            begin_phase(progress, "training")
+            seconds = self._seconds_to_train(sums.seconds(num_drawn, self.num_samples))
+            trained = self._train(learner, train_key, score, seed, sizes, seconds, progress)
+            phases.done("training")
+            begin_phase(progress, "sampling")
+            drawn = sample(
+                space, trained.params, sample_key, num_drawn, batch=min(num_drawn, _SAMPLING_BATCH)
+            )
+        by_policy = weigh(space, trained.params, jax.random.key(0), lessons.held_out)
+        phases.done("sampling")
+        ends = self._deadline.earlier(sums.seconds(0, self.num_samples))
+        drawn = drawn._replace(built=nodes[np.asarray(drawn.built)])
+        given = weighed_by_sums(score, sums, drawn, by_policy, ends, progress)
+        phases.done("weights")
+        posterior = weighted_posterior(
+            score,
+            given,
+            self.num_samples,
+            np.random.default_rng(seed),
+            from_policy=np.ones(len(given.log_ratio), bool),
+        )
+        phases.done("graphs and marginals")
+        if not chains.is_settled:  # what the policy was tested on is not of the posterior
+            posterior = posterior.with_diagnostics(verdict="not converged", explanation=_UNTESTED)
+        return posterior.with_diagnostics(iterations=trained.iterations, phases=phases.seconds)
 
-    def _learner(self, space: OrderSpace, training_orders: np.ndarray) -> OrderLearner | OrderMatching:
-        """Learning alone where the potential is good; else from the orders of Markov chains."""
-        sizes = {"batch": self.batch_size, "width": self.width, "depth": self.depth}
-        if len(training_orders):
-            return OrderMatching(space, jnp.asarray(training_orders, jnp.int32), **sizes)
-        return OrderLearner(space, untrained_every=_untrained_every(space), **sizes)
+    def _sizes(self, *, batch: int, width: int) -> dict[str, int]:
+        """Of a learner, with these where nobody has said otherwise."""
+        return {"batch": self.batch_size or batch, "width": self.width or width, "depth": self.depth}
 
-
-def _weighed(space: OrderSpace, policy: OrderPolicy, orders: np.ndarray) -> Samples | None:
-    """Orders that the policy did not draw, with its probabilities; None where there are none."""
-    return weigh(space, policy, jax.random.key(0), orders) if len(orders) else None
-
-
-def _untrained_every(space: OrderSpace) -> int:
-    """How many orders there are to one of the untrained policy; none where its potential is poor."""
-    return _UNTRAINED_EVERY if isinstance(space.potential, LastNodePotential) else 0
+    def _train(
+        self,
+        learner: OrderLearner | LabelCloning,
+        key: jax.Array,
+        score: Score,
+        seed: int,
+        sizes: dict[str, int],
+        seconds: float | None,
+        progress: Progress,
+    ) -> Trained:
+        chains = (self.chain_steps, self.num_chains) if isinstance(learner, LabelCloning) else ()
+        return train(
+            learner,
+            key,
+            iterations=1000 if self.iterations is None and self.budget is None else self.iterations,
+            budget=seconds,
+            options=Options(learning_rate=self.learning_rate),
+            folder=self.folder,
+            resume=self.resume,
+            fingerprint=self._fingerprint(score, seed, sizes, self.learning_rate, *chains),
+            progress=progress,
+        )
 
 
 class _Phases:
@@ -254,20 +270,27 @@ def weighted_posterior(
     own = alive & from_policy
     importance = np.stack([np.exp(log_ratio - logsumexp(log_ratio)), own / own.sum()])
     (marginals, raw), (errors, _) = weighted_mean_edges(given.edges_of, score.num_variables, importance)
-    chosen = np.flatnonzero(alive)[:num_samples]
+    diagnostics = given.judge(downgrade_if_imprecise(diagnostics, errors))
+    # Where there are fewer orders than graphs are wanted, each gives several.
+    chosen = np.resize(np.flatnonzero(alive), num_samples)
+    copies = np.bincount(chosen, minlength=len(log_ratio))[chosen]
     samples = given.graphs_of(chosen, rng)
     return Posterior(
         samples,
         score.names,
         method=OrderGFlowNet.method,
-        log_weights=log_ratio[chosen],
+        log_weights=log_ratio[chosen] - np.log(copies),
         log_scores=score.log_score(samples),
         marginals=marginals,
         log_evidence=summary.log_evidence,
         log_evidence_error=summary.log_evidence_error,
         diagnosis=replace(
-            given.judge(downgrade_if_imprecise(diagnostics, errors), samples),
+            diagnostics,
             raw_edge_probabilities=raw,
-            extra={"weighted_orders": len(log_ratio), "dead_ends": int((~alive).sum())},
+            extra={
+                **diagnostics.extra,
+                "weighted_orders": len(log_ratio),
+                "dead_ends": int((~alive).sum()),
+            },
         ),
     )

@@ -12,7 +12,7 @@ from gflowdag.estimators.chain_verdict import chain_verdict
 from gflowdag.estimators.method import Method, mebibytes, power_law
 from gflowdag.estimators.parameters import fraction, keyword_parameters, whole
 from gflowdag.estimators.precise import downgrade_if_imprecise
-from gflowdag.estimators.restricted_parents import restricted_verdict
+from gflowdag.estimators.unrestricted_orders import judged, reweighed
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
 from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
@@ -23,6 +23,7 @@ from gflowdag.runtime.progress import Progress
 from gflowdag.score import Score
 
 _SHARE_OF_SCORES = 0.4  # of a budget, for the scores of parent sets
+_SHARE_OF_SUMS = 0.5  # of what is left after the chains, for weighing their orders over all parent sets
 TEMPERATURES = 10  # replicas of each chain beyond dense tables
 
 
@@ -32,7 +33,9 @@ class OrderMCMC(StructureLearner):
 
     Between steps in the order the labels that make orders canonical are drawn anew, and edges of a drawn
     graph are reversed. Beyond 20 variables each chain has replicas at rising temperatures, with which it
-    exchanges graphs (parallel tempering).
+    exchanges graphs (parallel tempering). These chains work on candidate parents; their orders are then
+    weighed over all parent sets of a number of parents or beside the likely ones, and where these weights
+    vouch for it, the answer is that for all DAGs.
 
     Args:
         iterations: steps of each chain in the order, a third of them burn-in; with each step go two proposed
@@ -92,17 +95,27 @@ class OrderMCMC(StructureLearner):
         edges = edge_probabilities_of_orders(problem, flat)
         edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
         diagnostics, errors = mixing(edges, chains.log_weights, is_burnt_in=chains.is_burnt_in)
-        rng = np.random.default_rng(seed)
-        chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
-        samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
+        marginals, rng = edges.mean(axis=(0, 1)), np.random.default_rng(seed)
+        found = None
+        if not problem.is_dense:
+            ends = self._deadline.share(_SHARE_OF_SUMS)
+            found = reweighed(score, problem, chains.orders, chains.log_weights, self.num_samples, seed, ends)
+            errors = np.hypot(errors, found.errors)
+            diagnostics = judged(downgrade_if_imprecise(diagnostics, errors), found, marginals)
+        if found is not None and found.vouches:
+            marginals, samples = found.edge_probabilities, found.samples
+        else:
+            chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
+            samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
+            diagnostics = downgrade_if_imprecise(diagnostics, errors) if found is None else diagnostics
         return Posterior(
             samples,
             score.names,
             method=self.method,
             log_scores=score.log_score(samples),
-            marginals=edges.mean(axis=(0, 1)),
+            marginals=marginals,
             diagnosis=replace(
-                restricted_verdict(downgrade_if_imprecise(diagnostics, errors), problem),
+                diagnostics,
                 acceptance=chains.acceptance(),
                 iterations=round(chains.share_done * self.iterations),
                 share_done=chains.share_done,

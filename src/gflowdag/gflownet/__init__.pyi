@@ -1,9 +1,8 @@
 from gflowdag.gflownet.balanced import balanced_dags as balanced_dags
 from gflowdag.gflownet.learners.edges import EdgeLearner as EdgeLearner
 from gflowdag.gflownet.learners.edges import Tempering as Tempering
+from gflowdag.gflownet.learners.label_cloning import LabelCloning as LabelCloning
 from gflowdag.gflownet.learners.likelihood import LikelihoodLearner as LikelihoodLearner
-from gflowdag.gflownet.learners.order_cloning import OrderCloning as OrderCloning
-from gflowdag.gflownet.learners.order_cloning import OrderMatching as OrderMatching
 from gflowdag.gflownet.learners.orders import OrderLearner as OrderLearner
 from gflowdag.gflownet.learners.paper import PaperLearner as PaperLearner
 from gflowdag.gflownet.policies.linear_transformer import Sizes as Sizes

@@ -124,34 +124,6 @@ def log_weights(problem: OrderProblem, recorded: np.ndarray) -> NDArray[np.float
     return np.asarray(_log_weights(problem.weights, jnp.asarray(recorded, jnp.int32), labels))
 
 
-def refreshed(
-    problem: OrderProblem,
-    recorded: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    rounds: int,
-    reversals: int = 200,
-) -> NDArray[np.int32]:
-    """Many orders out of a few: each is carried on by graphs and edge reversals, round by round.
-
-    Args:
-        problem: tables and labels.
-        recorded: orders from the posterior, int [n, d].
-        rng: source of randomness.
-        rounds: further orders of each.
-        reversals: proposed from one to the next.
-
-    Returns:
-        int32 [(1 + rounds) n, d], as good a sample as the given orders are.
-    """
-    sums, found = parent_sums(problem), [np.asarray(recorded, np.int32)]
-    for _ in range(rounds):
-        graphs = draw_graphs(problem.weights, problem.table, found[-1], problem.labels, rng)
-        graphs, _ = reverse_edges(sums, graphs, reversals, rng)
-        found.append(canonical_orders(graphs, problem.labels))
-    return np.concatenate(found)
-
-
 class Replicas:
     """The graphs of all chains at all temperatures, and what moves them.
 
@@ -229,7 +201,7 @@ def _tempered(problem: OrderProblem, beta: float) -> OrderProblem:
     if beta == 1.0:
         return problem
     table = problem.table
-    table = CandidateTable(table.candidates, beta * table.scores, beta * table.singles, table.lost_mass)
+    table = CandidateTable(table.candidates, beta * table.scores, beta * table.singles)
     return OrderProblem(table, jax.tree.map(jnp.asarray, order_weights(table)), problem.labels)
 
 

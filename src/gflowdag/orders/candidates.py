@@ -22,7 +22,6 @@ from gflowdag.score.base import Score
 from gflowdag.search.hill_climbing import iterated_climb
 
 _BEAM = 32  # parent sets that stand for the posterior of a node while its candidates are chosen
-_PROBE = 256  # parent sets that stand for it when the lost mass is estimated
 _TIMED = 10  # candidates whose subsets are scored to see how long more would take
 
 
@@ -32,7 +31,6 @@ class CandidateTable(NamedTuple):
     candidates: NDArray[np.int32]  # [d, K], possible parents of each node, ascending
     scores: NDArray[np.float64]  # [d, 2^K]; bit k of the index stands for candidates[j, k]
     singles: NDArray[np.float64]  # [d (node), d (outsider)], score of the set {outsider}; −inf for candidates
-    lost_mass: NDArray[np.float64]  # [d], estimated share of each node's parent sets that are left out
 
     @property
     def num_variables(self) -> int:
@@ -49,7 +47,7 @@ def dense_candidates(table: NDArray[np.float64]) -> CandidateTable:
     """A dense table [d, 2^(d−1)] as candidate table: all others are candidates, nothing is lost."""
     d = len(table)
     others = np.array([np.delete(np.arange(d), node) for node in range(d)], np.int32).reshape(d, d - 1)
-    return CandidateTable(others, table, np.full((d, d), -np.inf), np.zeros(d))
+    return CandidateTable(others, table, np.full((d, d), -np.inf))
 
 
 def candidate_table(
@@ -73,11 +71,6 @@ def candidate_table(
         seed: of the search for a good DAG.
         deadline: by when the table should be there. Where scores take long it has fewer candidates then, but
             not fewer than ten.
-
-    Returns:
-        The table, with the share of each node's posterior (without acyclicity) that the restriction leaves
-        out: sets of one outsider beside candidates, estimated from the node's best sets. Sets of several
-        outsiders are not counted, so that it is a lower bound where it is not small.
     """
     d = score.num_variables
     size = min(num_candidates, d - 1)
@@ -97,7 +90,6 @@ def candidate_table(
     candidates = np.sort(ranked[:, :size], axis=1).astype(np.int32)
     scores = np.empty((d, 1 << size))
     singles = np.full((d, d), -np.inf)
-    lost = np.zeros(d)
 
     def fill(node: int) -> None:
         chosen = candidates[node].astype(np.int64)
@@ -106,10 +98,9 @@ def candidate_table(
         score.forbid(node, chosen, scores[node])
         outsiders = np.setdiff1d(np.arange(d), [*chosen, node])
         singles[node, outsiders] = score.local(node, np.eye(d, dtype=bool)[outsiders])
-        lost[node] = _lost_mass(score, node, chosen, scores[node], outsiders)
 
     map_threads(fill, range(d), progress)
-    return CandidateTable(candidates, scores, singles, lost)
+    return CandidateTable(candidates, scores, singles)
 
 
 def table_log_scores(table: CandidateTable, graphs: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -167,16 +158,3 @@ def _affordable(score: Score, ranked: NDArray[np.int64], fewest: int, deadline: 
 
 def _time_subsets(score: Score, node: int, candidates: NDArray[np.int64]) -> None:
     score.likelihood.local_subsets(node, candidates)
-
-
-def _lost_mass(score: Score, node: int, chosen, scores, outsiders) -> float:
-    if len(outsiders) == 0:
-        return 0.0
-    top = np.argsort(-scores)[:_PROBE]
-    top = top[np.isfinite(scores[top])]
-    parents = np.zeros((len(top), score.num_variables), bool)
-    parents[:, chosen] = (top[:, None] >> np.arange(len(chosen))) & 1
-    with_outsider = score.extended_local(node, parents)[:, outsiders]
-    with_outsider[~parents.any(axis=1)] = -np.inf  # the outsider alone is kept
-    odds = np.exp(np.logaddexp.reduce(with_outsider, axis=None) - np.logaddexp.reduce(scores[top]))
-    return float(odds / (1 + odds))

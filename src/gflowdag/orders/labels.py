@@ -10,6 +10,7 @@ from gflowdag.orders.candidates import CandidateTable
 from gflowdag.score.subsets import log_subset_sums
 
 _MAX_SWEEPS = 20
+_CLIMBS = 10
 
 
 def likely_order(table: CandidateTable, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -55,6 +56,33 @@ def likely_order(table: CandidateTable, rng: np.random.Generator) -> NDArray[np.
         if best == before_sweep:
             break
     return order.astype(np.int32)
+
+
+def order_along_edges(edges: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int32]:
+    """An order against which few edges are expected to point, int32 [d].
+
+    Climbs from several random orders by moving one node at a time to its best place, until no move helps.
+
+    Args:
+        edges: probabilities, [d, d], rows are sources.
+        rng: source of randomness.
+    """
+    climbs = [_climbed(edges, rng) for _ in range(_CLIMBS)]
+    return min(climbs, key=lambda order: np.tril(edges[np.ix_(order, order)], -1).sum()).astype(np.int32)
+
+
+def _climbed(edges: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    order = rng.permutation(len(edges))
+    for _ in range(_MAX_SWEEPS):
+        before = order
+        for node in rng.permutation(len(edges)):
+            others = order[order != node]
+            into_earlier = np.append(0.0, edges[node, others].cumsum())
+            from_later = np.append(edges[others, node][::-1].cumsum()[::-1], 0.0)
+            order = np.insert(others, np.argmin(into_earlier + from_later), node)
+        if (order == before).all():
+            break
+    return order
 
 
 def labels_along(order: NDArray) -> NDArray[np.int32]:

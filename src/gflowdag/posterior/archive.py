@@ -28,6 +28,7 @@ VERSION_0_2 = 1  # its files are read too: all diagnostics were in one JSON dict
 MAX_BYTES = 4 * 2**30  # uncompressed: 40,000 graphs of 300 variables, and no zip bomb
 TIMINGS = ("seconds", "phases")  # not stored: the same seed is to give the same bytes
 _REQUIRED = ("adjacency", "log_weights", "names", "edge_probabilities", "meta")
+_DROPPED = ("lost_mass",)  # in files of version 0.2, an estimate that no method makes any more
 _WITHOUT_PRIOR_0_2 = ("bootstrap-ges", "bootstrap-pc", "bcd-nets")  # its files do not say so
 _TEXTS = ("verdict", "explanation", "chosen")
 _FLAGS = ("interventional", "knowledge", "uses_prior")
@@ -47,7 +48,6 @@ _ARRAYS = {  # diagnostics that are members of their own, and their shapes for d
     "edge_errors": ("d", "d"),
     "raw_edge_probabilities": ("d", "d"),
     "weighted_edge_probabilities": ("d", "d"),
-    "lost_mass": ("d",),
     "score_traces": (None, None),
 }
 _GRAPHS_AT_ONCE = 4096  # whose transitive closure is in memory
@@ -206,7 +206,7 @@ def _read_diagnostics(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, 
     found: Mapping[str, Any] = meta["diagnostics"]
     extra: Any = meta.get("extra", {})
     if meta["schema"] == VERSION_0_2:
-        extra = {name: value for name, value in found.items() if name not in DIAGNOSTIC_NAMES}
+        extra = {name: value for name, value in found.items() if name not in {*DIAGNOSTIC_NAMES, *_DROPPED}}
         if meta.get("method") in _WITHOUT_PRIOR_0_2:
             found = {**found, "uses_prior": False}
     if not is_object(extra) or DIAGNOSTIC_NAMES & extra.keys():

@@ -51,7 +51,6 @@ class Diagnostics(Mapping[str, Any]):
         edge_errors: Monte-Carlo standard error of each edge probability, float64 [d, d].
         raw_edge_probabilities: edge probabilities before importance weights corrected them, float64 [d, d].
         weighted_edge_probabilities: and after, float64 [d, d].
-        lost_mass: share of each node's parent sets that a restriction leaves out, float64 [d].
         score_traces: log scores along the first chains, float64 [chains, draws].
         model_fit: what speaks against the model: residuals given sampled parents. The verdict says nothing
             about it.
@@ -83,7 +82,6 @@ class Diagnostics(Mapping[str, Any]):
     edge_errors: NDArray[np.float64] | None = None
     raw_edge_probabilities: NDArray[np.float64] | None = None
     weighted_edge_probabilities: NDArray[np.float64] | None = None
-    lost_mass: NDArray[np.float64] | None = None
     score_traces: NDArray[np.float64] | None = None
     model_fit: ModelFit | None = None
     imputation: Imputation | None = None

@@ -34,3 +34,7 @@ class Deadline(NamedTuple):
     def share(self, share: float) -> Deadline:
         """The end of the first `share` of the time that is left."""
         return Deadline.after(share * self.seconds_left) if self.is_set else self
+
+    def earlier(self, seconds: float) -> Deadline:
+        """The moment so many seconds before."""
+        return Deadline(self.moment - seconds)

@@ -29,7 +29,6 @@ _MEASURES = (
     "cyclic_fraction",
     "num_distinct",
     "rounding",
-    "lost_mass",  # of each node; the mean
 )
 
 

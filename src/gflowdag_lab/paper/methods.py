@@ -168,7 +168,7 @@ METHODS: dict[str, Method] = {
         "Order GFlowNet",
         "order-gflownet",
         quick={"iterations": 50},
-        quick_large={"iterations": 10, "chain_steps": 60, "num_chains": 4, "num_candidates": 10},
+        quick_large={"iterations": 10, "chain_steps": 60, "num_chains": 4},
     ),
     "order-mcmc": Method(
         "Order MCMC",
