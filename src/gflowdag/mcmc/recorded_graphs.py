@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gflowdag.graph.bits import bools_of
 from gflowdag.mcmc.unrestricted.chains import Chain, make_workspace, sweep
-from gflowdag.mcmc.unrestricted.run import State, Verdict, run
+from gflowdag.mcmc.unrestricted.run import FEWEST_SWEEPS, State, Verdict, run
 from gflowdag.mcmc.unrestricted.tables import local_tables
 from gflowdag.runtime.deadline import Deadline
 from gflowdag.runtime.progress import Progress, silent
@@ -67,7 +67,8 @@ def recorded_graphs(
     more = _record(score, result.state, further, deadline)
     d = score.num_variables
     words = bools_of(more, d).swapaxes(-1, -2)
-    return RecordedGraphs(np.concatenate([graphs, words], axis=1), result.edge_probabilities, result.verdict)
+    is_settled = result.state.num_sweeps >= FEWEST_SWEEPS
+    return RecordedGraphs(np.concatenate([graphs, words], axis=1), result.verdict, is_settled)
 
 
 def _record(score: Score, state: State, number: int, deadline: Deadline) -> NDArray[np.uint64]:
