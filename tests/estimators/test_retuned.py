@@ -45,7 +45,7 @@ def test_a_network_that_sees_the_scores_begins_near_independent_pairs():
 @double_precision
 def test_the_balance_of_a_tempered_reward_is_that_of_the_reward_that_policies_see():
     """With one more nat of tempered gain the imbalance is one nat more."""
-    space = edge_space(score())._replace(exponent=jnp.float32(0.25))
+    space = replace(edge_space(score()), exponent=jnp.float32(0.25))
     policy = LinearTransformer(4, sizes=SMALL, key=jax.random.key(0))
     start = space.start().graph
 

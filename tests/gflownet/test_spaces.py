@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import equinox as eqx
 import hypergrid
 import jax
 import jax.numpy as jnp
@@ -56,7 +57,7 @@ def the_same(first, second) -> bool:
 @double_precision
 def test_what_was_done_can_be_undone(case):
     space: StateSpace = case()[0]
-    rng, step, undo = np.random.default_rng(0), jax.jit(space.step), jax.jit(space.undo)
+    rng, step, undo = np.random.default_rng(0), eqx.filter_jit(space.step), eqx.filter_jit(space.undo)
     look = jax.jit(lambda state: (space.observe(state), space.log_reward(state), space.size(state)))
     for _ in range(5):
         state = space.start()

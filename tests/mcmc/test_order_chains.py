@@ -34,7 +34,7 @@ def restricted(rng: np.random.Generator) -> CandidateTable:
     candidates = np.array([[1, 2], [0, 3], [1, 3], [0, 2]], np.int32)
     singles = np.full((4, 4), -np.inf)
     singles[np.arange(4), [3, 2, 0, 1]] = rng.normal(size=4)
-    return CandidateTable(candidates, 1.5 * rng.normal(size=(4, 4)), singles, np.zeros(4))
+    return CandidateTable(candidates, 1.5 * rng.normal(size=(4, 4)), singles)
 
 
 def forbidding(rng: np.random.Generator) -> CandidateTable:

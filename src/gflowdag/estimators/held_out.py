@@ -47,7 +47,8 @@ def order_chains(
         num_candidates=None if deadline.is_set else _candidates(score),
     )
     chains._deadline = deadline
-    return chains._infer(score, seed, progress)
+    samples = chains.graphs(score, seed, progress)
+    return Posterior(samples, score.names, method=chains.method, log_scores=score.log_score(samples))
 
 
 def _candidates(score: Score) -> int | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from gflowdag.estimators.base import SHARE_OF_SEARCH, StructureLearner
 from gflowdag.estimators.chain_verdict import chain_verdict
@@ -15,7 +16,7 @@ from gflowdag.estimators.precise import downgrade_if_imprecise
 from gflowdag.estimators.unrestricted_orders import judged, reweighed
 from gflowdag.mcmc import order_chains
 from gflowdag.orders.draws import draw_graphs
-from gflowdag.orders.problem import edge_probabilities_of_orders, order_problem
+from gflowdag.orders.problem import OrderProblem, edge_probabilities_of_orders, order_problem
 from gflowdag.posterior.diagnostics import Diagnostics
 from gflowdag.posterior.posterior import Posterior
 from gflowdag.runtime.convergence import MOVING
@@ -70,7 +71,14 @@ class OrderMCMC(StructureLearner):
     num_records: int = whole(100, least=4)  # to judge convergence
     num_candidates: int | None = whole(None)
 
-    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+    def graphs(self, score: Score, seed: int, progress: Progress) -> NDArray[np.bool_]:
+        """Graphs of the recorded orders, bool [num_samples, d, d], without what judging them takes."""
+        problem, chains = self._recorded(score, seed, progress)
+        return self._drawn(problem, chains, seed)
+
+    def _recorded(
+        self, score: Score, seed: int, progress: Progress
+    ) -> tuple[OrderProblem, order_chains.Chains]:
         problem = order_problem(
             score,
             num_candidates=self.num_candidates,
@@ -91,12 +99,20 @@ class OrderMCMC(StructureLearner):
             deadline=self._deadline.share(SHARE_OF_SEARCH),
             progress=progress,
         )
+        return problem, chains
+
+    def _drawn(self, problem: OrderProblem, chains: order_chains.Chains, seed: int) -> NDArray[np.bool_]:
+        flat, rng = chains.orders.reshape(-1, chains.orders.shape[-1]), np.random.default_rng(seed)
+        chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
+        return draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
+
+    def _infer(self, score: Score, seed: int, progress: Progress) -> Posterior:
+        problem, chains = self._recorded(score, seed, progress)
         flat = chains.orders.reshape(-1, score.num_variables)
         edges = edge_probabilities_of_orders(problem, flat)
         edges = edges.reshape(*chains.orders.shape[:2], *edges.shape[1:])
         diagnostics, errors = mixing(edges, chains.log_weights, is_burnt_in=chains.is_burnt_in)
-        marginals, rng = edges.mean(axis=(0, 1)), np.random.default_rng(seed)
-        found = None
+        marginals, found = edges.mean(axis=(0, 1)), None
         if not problem.is_dense:
             ends = self._deadline.share(_SHARE_OF_SUMS)
             found = reweighed(score, problem, chains.orders, chains.log_weights, self.num_samples, seed, ends)
@@ -105,8 +121,7 @@ class OrderMCMC(StructureLearner):
         if found is not None and found.vouches:
             marginals, samples = found.edge_probabilities, found.samples
         else:
-            chosen = rng.choice(len(flat), self.num_samples, replace=self.num_samples > len(flat))
-            samples = draw_graphs(problem.weights, problem.table, flat[chosen], problem.labels, rng)
+            samples = self._drawn(problem, chains, seed)
             diagnostics = downgrade_if_imprecise(diagnostics, errors) if found is None else diagnostics
         return Posterior(
             samples,

@@ -21,6 +21,7 @@ FEWEST_DRAWS = 4  # of each chain, for an R-hat
 FEWEST_CHAINS = 4  # Vehtari et al. 2021
 FEWEST_SCATTERED_CHAINS = 60  # that stay where they end: a share of 0.05 elsewhere shows in 95 of 100 cases
 _ROUNDING = 1e-10  # in units of the largest draw
+_FEWEST_LAGGED = 4  # draws of half a chain, for autocorrelations
 _COVERED = 0.975  # two errors to either side cover 0.95
 _FEWEST_DEGREES = 2.0  # those of an error that one part of one chain accounts for
 
@@ -77,6 +78,8 @@ def _degrees_of_freedom(chains: ArrayLike) -> NDArray[np.float64]:
     """
     halves = _halves(_draws(chains))
     num_halves, num_draws = halves.shape[:2]
+    if num_draws < _FEWEST_LAGGED:  # nor is the error itself known
+        return np.full(halves.shape[2:], np.inf)
     covariance = _autocovariance(halves - halves.mean(axis=(0, 1)))
     rho = _autocorrelation(halves)
     last = 2 * _num_pairs(rho)  # lags before this one count, as they do for the effective sample size
@@ -144,7 +147,7 @@ def _ess(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """Geyer's initial monotone sequence on the autocorrelation averaged over chains."""
     num_chains, num_draws = draws.shape[:2]
     total = num_chains * num_draws
-    if num_draws < 4:
+    if num_draws < _FEWEST_LAGGED:
         return np.full(draws.shape[2:], np.nan)
     size = total / np.maximum(_correlation_time(_autocorrelation(draws)), 1 / np.log10(total))
     return np.where(_varies(draws, axis=(0, 1)), size, total)
