@@ -11,11 +11,11 @@ have (`spaces.label_orders`); a network corrects them.
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.gflownet.policies.residual import ResidualPerceptron
 from gflowdag.gflownet.spaces import NEVER, Decision
 from gflowdag.gflownet.spaces.label_orders import LabelOrderView
 
@@ -23,30 +23,19 @@ _FEATURES = 3
 _BOUND = 20.0  # nats, of a feature
 
 
-class ReadyPolicy(eqx.Module):
+class ReadyPolicy(ResidualPerceptron):
     """Residual perceptron on the flattened features: corrections of the log-odds, which start at zero."""
 
-    first: eqx.nn.Linear
-    blocks: list[eqx.nn.Linear]
-    head: eqx.nn.Linear
-
     def __init__(self, num_variables: int, width: int, depth: int, key: Array):
-        keys = jax.random.split(key, depth + 1)
-        linear = lambda a, b, key: eqx.nn.Linear(a, b, dtype=jnp.float32, key=key)  # noqa: E731
         size = _FEATURES * num_variables
-        self.first = linear(size, width, keys[0])
-        self.blocks = [linear(width, width, key) for key in keys[1:depth]]
-        self.head = jax.tree.map(jnp.zeros_like, linear(width + size, num_variables, keys[depth]))
+        super().__init__(size, width + size, num_variables, width, depth, key)
 
     def __call__(self, observation: LabelOrderView) -> Decision:
         placed = observation.placed
         values = [observation.log_odds, observation.log_covered]
         columns = [jnp.where(placed, 0.0, jnp.clip(each, -_BOUND, _BOUND) / 5) for each in values]
         features = jnp.stack([placed.astype(jnp.float32), *columns]).reshape(-1)
-        hidden = jax.nn.gelu(self.first(features))
-        for block in self.blocks:
-            hidden = hidden + jax.nn.gelu(block(hidden))
-        correction = self.head(jnp.concatenate([hidden, features]))
+        correction = self.head(jnp.concatenate([self.hidden(features), features]))
         logits = first_ready(observation.log_odds + correction, observation.legal)
         log_backward = jnp.where(jnp.arange(len(placed)) == observation.latest, 0.0, jnp.float32(NEVER))
         return Decision(jax.nn.log_softmax(logits), log_backward, jnp.zeros((), jnp.float32))

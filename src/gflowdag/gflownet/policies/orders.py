@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from gflowdag.gflownet.policies.residual import ResidualPerceptron
 from gflowdag.gflownet.spaces import NEVER, Decision
 from gflowdag.gflownet.spaces.orders import NUM_FEATURES, Observation
 
@@ -17,28 +17,17 @@ def shaped_policy(observation: Observation) -> Decision:
     return _decision(observation, nothing, jnp.zeros((), jnp.float32))
 
 
-class OrderPolicy(eqx.Module):
+class OrderPolicy(ResidualPerceptron):
     """Residual perceptron on the flattened features: corrections of the shaped log-weights, and a log flow.
 
     Its head starts at zero, so that training starts at the shaped policy.
     """
 
-    first: eqx.nn.Linear
-    blocks: list[eqx.nn.Linear]
-    head: eqx.nn.Linear
-
     def __init__(self, num_variables: int, width: int, depth: int, key: Array):
-        keys = jax.random.split(key, depth + 1)
-        linear = lambda a, b, key: eqx.nn.Linear(a, b, dtype=jnp.float32, key=key)  # noqa: E731
-        self.first = linear(NUM_FEATURES * num_variables, width, keys[0])
-        self.blocks = [linear(width, width, key) for key in keys[1:depth]]
-        self.head = jax.tree.map(jnp.zeros_like, linear(width, num_variables + 1, keys[depth]))
+        super().__init__(NUM_FEATURES * num_variables, width, num_variables + 1, width, depth, key)
 
     def __call__(self, observation: Observation) -> Decision:
-        hidden = jax.nn.gelu(self.first(observation.features.reshape(-1)))
-        for block in self.blocks:
-            hidden = hidden + jax.nn.gelu(block(hidden))
-        out = self.head(hidden)
+        out = self.head(self.hidden(observation.features.reshape(-1)))
         return _decision(observation, out[:-1], out[-1])
 
 
